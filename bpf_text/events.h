@@ -12,6 +12,33 @@
  * power of two, as a mask is a bound that every verifier knows. */
 #define EXEC_ARGUMENT_BYTES 256
 
+/* Value of ts_connections, by the address of the struct sock. */
+struct connection {
+	__u64 began_ns;
+	__u64 connect_ns;	/* as in connection_end */
+	__u32 opened, stands;	/* as in connection_end */
+	struct latency_key key; /* of the owner; tid 0: not accepted yet */
+};
+
+/* trace_event.data of LATENCY_CONNECTIONS. Ports and addresses are in network byte order; an IPv4
+ * address has the first word. */
+struct connection_end {
+	__u64 connect_ns; /* time until the peer answered; 0: it did not, or was not asked */
+	__u64 sent;	  /* bytes that were acknowledged, with SYN and FIN */
+	__u64 received;	  /* bytes, with FIN */
+	__u32 retransmits;
+	__u32 error; /* errno that ended it; 0: none did */
+	__u32 local[4], remote[4];
+	__u16 local_port, remote_port;
+	__u16 family;
+	__u8 state;   /* the last one before TCP_CLOSE */
+	__u8 opened;  /* 1: by this host; 0: it came in */
+	__u8 stands;  /* 1: it was established */
+	__u8 pending; /* 1: not all was acknowledged, FIN included */
+	__u8 got_fin; /* 1: the peer has ended its side */
+	__u8 unused[5];
+};
+
 /* begun is written first and done last: an event whose two are equal in a copy made from done to
  * begun is whole. */
 struct trace_event {
@@ -34,6 +61,7 @@ struct event_ring {
 
 _Static_assert(sizeof(struct trace_event) == 88 + EVENT_DATA_BYTES, "trace_event has no holes");
 _Static_assert(THREAD_COMM_SIZE + EXEC_ARGUMENT_BYTES <= EVENT_DATA_BYTES, "arguments fit");
+_Static_assert(sizeof(struct connection_end) == 80, "connection_end has no holes");
 _Static_assert(8 * THREAD_REGISTER_COUNT <= EVENT_DATA_BYTES, "registers fit");
 
 #endif

@@ -12,7 +12,8 @@
 #define LATENCY_BLOCKQ 3
 #define LATENCY_SYSCALLS 4
 #define LATENCY_EXEC 5
-#define LATENCY_KIND_COUNT 6
+#define LATENCY_CONNECTIONS 6
+#define LATENCY_KIND_COUNT 7
 
 /* Bucket 0: below 64 ns; then powers of two; the last one, from 69 s on, has no end. */
 #define LATENCY_BUCKETS 32

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A thread comes back from a system call that it was seen to enter.
  *
- * Knobs: SYSCALL_EXIT_RAW or SYSCALL_EXIT_TRACEPOINT; LATENCY_KINDS (latency.bpf.c).
+ * Knobs: SYSCALL_EXIT_RAW or SYSCALL_EXIT_TRACEPOINT; LATENCY_KINDS (latency.bpf.c);
+ * CALL_ACCEPT, CALL_ACCEPT4: numbers of these calls; CONNECTIONS_SEEN (connection.bpf.c).
  */
 
 #define CALL_ERRORS 4095 /* MAX_ERRNO: -4095 to -1 are errors */
@@ -36,9 +37,23 @@ static inline void call_ends(__s64 result)
 #endif
 }
 
+#ifdef CONNECTIONS_SEEN
+static inline void accept_ends(__u32 call, __s64 result)
+{
+	if (result >= 0 && (call == CALL_ACCEPT || call == CALL_ACCEPT4))
+		connection_accepted(result);
+}
+#endif
+
 #ifdef SYSCALL_EXIT_RAW
 RAW_TRACEPOINT_PROBE(sys_exit)
 {
+#ifdef CONNECTIONS_SEEN
+	__u64 words[THREAD_CALL_COUNT] = {};
+
+	bpf_probe_read_kernel(words, sizeof(words), (void *)(ctx->args[0] + 8 * THREAD_CALL_FROM));
+	accept_ends((__u32)THREAD_CALL_NUMBER(words), ctx->args[1]);
+#endif
 	call_ends(ctx->args[1]);
 	return 0;
 }
@@ -47,6 +62,9 @@ RAW_TRACEPOINT_PROBE(sys_exit)
 #ifdef SYSCALL_EXIT_TRACEPOINT
 TRACEPOINT_PROBE(raw_syscalls, sys_exit)
 {
+#ifdef CONNECTIONS_SEEN
+	accept_ends(args->id, args->ret);
+#endif
 	call_ends(args->ret);
 	return 0;
 }

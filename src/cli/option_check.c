@@ -172,6 +172,7 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	const char *typed = config->live.slower_us ? "--slower" : "--trace";
 	bool rows = config->mode != MODE_REPORT;
 	uint32_t singles;
+	bool distributed;
 	int err;
 
 	if (!config->trace)
@@ -192,19 +193,23 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	if (rows && !config->record && singles && singles != config->live.traces &&
 	    !config->live.slower_us)
 		return usage(e, "--trace",
-			     "can't mix distributions and single events (exec) in one CSV or JSON: "
+			     "can't mix distributions and single events (exec, connections) in one "
+			     "CSV or JSON: "
 			     "trace one or the other, or add --slower");
 	if (config->mode == MODE_TOP && (config->live.slower_us || singles))
 		return usage(e, "--top",
-			     "shows only distributions: for single events (exec, --slower) use a "
+			     "shows only distributions: for single events (exec, connections, "
+			     "--slower) use a "
 			     "report, --csv or --json");
 	config->live.events = config->live.slower_us || singles;
+	distributed = singles != config->live.traces;
 	if (config->record) {
-		config->live.distributions = singles != config->live.traces;
+		config->live.distributions = distributed;
 		return 0;
 	}
-	config->live.distributions =
-		singles != config->live.traces && !(rows && config->live.events);
+	if (!rows && trace_sums_of(config->live.traces))
+		distributed = true;
+	config->live.distributions = distributed && !(rows && config->live.events);
 	if (rows && config->live.events && config->interval_us)
 		return usage(e, "-i",
 			     "is for reports and distributions: single events are written at once");

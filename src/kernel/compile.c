@@ -107,13 +107,17 @@ static int fields_check(const struct compile_request *request, const struct fiel
 			struct error *e)
 {
 	/* programs do less without the fields of FIELDS_QUOTA */
-	if (!request->plan ||
-	    field_sets_there(layout, fields_wanted(request->plan) & ~FIELDS_QUOTA))
+	const unsigned int wanted = fields_wanted(request->plan) & ~FIELDS_QUOTA;
+
+	if (!request->plan || field_sets_there(layout, wanted))
 		return 0;
-	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
-			 "the kernel types lack struct request, which --trace block and "
-			 "io columns need: give another source, or --without raw_tracepoint where "
-			 "tracefs is mounted");
+	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT, "the kernel types lack %s",
+			 field_sets_there(layout, wanted & FIELDS_BLOCK)
+				 ? "members of sockets (perhaps as it has no IPv6), which --trace "
+				   "connections needs: give another source"
+				 : "struct request, which --trace block and io columns need: give "
+				   "another source, or --without raw_tracepoint where tracefs is "
+				   "mounted");
 }
 
 static int types_find(const struct compile_request *request, const struct bcc_library *bcc,

@@ -25,11 +25,12 @@ struct field_row {
 	unsigned int sets;
 };
 
-#define FIELDS_BLOCK 1u /* fields that block.bpf.c reads */
-#define FIELDS_QUOTA 2u /* fields that throttles.bpf.c reads */
-#define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA)
+#define FIELDS_BLOCK 1u	 /* fields that block.bpf.c reads */
+#define FIELDS_QUOTA 2u	 /* fields that throttles.bpf.c reads */
+#define FIELDS_SOCKET 4u /* fields that connection.bpf.c reads */
+#define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA | FIELDS_SOCKET)
 
-#define FIELD_MAX 26
+#define FIELD_MAX 48
 extern const struct field_row field_rows[];
 extern const size_t field_count; /* at most FIELD_MAX */
 

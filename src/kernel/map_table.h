@@ -25,10 +25,11 @@ enum kernel_map {
 	KERNEL_MAP_SLOTS_ONE, /* histograms that are found without a search */
 	KERNEL_MAP_SLOTS_TWO,
 	KERNEL_MAP_EVENTS,
-	KERNEL_MAP_KEPT,   /* perf events for the stacks that switches keep */
-	KERNEL_MAP_WINDOW, /* capture window, in which they do */
-	KERNEL_MAP_LOOKED, /* perf events for the stacks that a look at a CPU takes */
-	KERNEL_MAP_WAKES,  /* wake-ups that end waits which a scan has seen */
+	KERNEL_MAP_KEPT,	/* perf events for the stacks that switches keep */
+	KERNEL_MAP_WINDOW,	/* capture window, in which they do */
+	KERNEL_MAP_LOOKED,	/* perf events for the stacks that a look at a CPU takes */
+	KERNEL_MAP_WAKES,	/* wake-ups that end waits which a scan has seen */
+	KERNEL_MAP_CONNECTIONS, /* those that have not ended */
 	KERNEL_MAP_COUNT
 };
 

@@ -37,8 +37,9 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 			       FIELDS_BLOCK},
 	[GROUP_BLOCK_DONE] = {"block done", "--trace block and columns io_*", false, FIELDS_BLOCK},
 	[GROUP_BLOCK_MERGE] = {"block merge", "that a request was merged into another", false, 0},
+	[GROUP_CONNECTION] = {"connection", "--trace connections", false, FIELDS_SOCKET},
 	[GROUP_CALL] = {"call", "syscall_us, and --trace syscalls", false, 0},
-	[GROUP_RETURN] = {"return", "--trace syscalls", false, 0},
+	[GROUP_RETURN] = {"return", "--trace syscalls and connections", false, 0},
 	[GROUP_THROTTLE] = {"throttle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
 	[GROUP_UNTHROTTLE] = {"unthrottle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
 };
@@ -138,6 +139,11 @@ const struct probe_row probe_rows[] = {
 	 "block_rq_merge", "raw_tracepoint__block_rq_merge"},
 	{"block_merge", KPROBE, GROUP_BLOCK_MERGE, FEATURE_KPROBE, "BLOCK_MERGE_KPROBE",
 	 "elv_merge_requests", "kprobe__elv_merge_requests"},
+
+	{"connection", RAW, GROUP_CONNECTION, FEATURE_RAW_TRACEPOINT, "CONNECTION_RAW",
+	 "inet_sock_set_state", "raw_tracepoint__inet_sock_set_state"},
+	{"connection", KPROBE, GROUP_CONNECTION, FEATURE_KPROBE, "CONNECTION_KPROBE",
+	 "tcp_set_state", "kprobe__tcp_set_state"},
 
 	{"syscall_enter", TYPED, GROUP_CALL, FEATURE_TYPED_TRACEPOINT, "SYSCALL_ENTER_TYPED",
 	 "sys_enter", "raw_tracepoint__sys_enter"},

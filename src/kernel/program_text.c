@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 const char *embedded_text(const char *name)
 {
@@ -48,6 +49,12 @@ uint32_t program_near_threads(uint32_t threads_max)
 static bool measures_exec(const struct program_knobs *knobs)
 {
 	return knobs->latency_kinds >> LATENCY_EXEC & 1;
+}
+
+static bool reports_events(const struct program_knobs *knobs)
+{
+	return knobs->slower_ns || measures_exec(knobs) ||
+	       knobs->latency_kinds >> LATENCY_CONNECTIONS & 1;
 }
 
 /* Limit of ids that probes compare: each is a comparison at each event, and the sampler knows them
@@ -108,10 +115,12 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 	if (knobs->latency_kinds) {
 		knob_add("LATENCY_KINDS", knobs->latency_kinds, to);
 		knob_add("KERNEL_THREAD_FLAGS", knobs->thread_flags, to);
+		knob_add("CALL_ACCEPT", SYS_accept, to);
+		knob_add("CALL_ACCEPT4", SYS_accept4, to);
 		knob_add("LATENCY_TURN_FIRST", knobs->turn_first, to);
 		wanted_add(knobs, to);
 	}
-	if (knobs->slower_ns || measures_exec(knobs))
+	if (reports_events(knobs))
 		knob_add("EVENTS", 1, to);
 	if (measures_exec(knobs))
 		knob_add("EVENTS_EXEC", 1, to);
@@ -154,7 +163,7 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("latency.bpf.c", to);
 		fragment_add("throttles.bpf.c", to);
 	}
-	if (knobs->slower_ns || measures_exec(knobs)) {
+	if (reports_events(knobs)) {
 		fragment_add("events.h", to);
 		fragment_add("events.bpf.c", to);
 	}

@@ -82,6 +82,9 @@ static void offsets_text(const struct field_layout *layout, struct text *text)
 		"#include <linux/sched.h>\n#include <linux/cred.h>\n#include <linux/pid.h>\n");
 	if (layout->sets & FIELDS_BLOCK)
 		text_add_string(text, "#include <linux/blk-mq.h>\n");
+	if (layout->sets & FIELDS_SOCKET)
+		text_add_string(text, "#include <linux/fdtable.h>\n#include <linux/tcp.h>\n"
+				      "#include <net/sock.h>\n");
 	for (size_t i = 0; i < field_count; i++)
 		if (field_there(layout, i))
 			text_add_format(text,
@@ -188,6 +191,11 @@ int header_layout_read(const struct type_request *request, const char *tree,
 	else
 		unsetenv("BCC_KERNEL_SOURCE");
 	module = offsets_compile(request, &read);
+	if (!module && read.sets & FIELDS_SOCKET) {
+		read = (struct field_layout){.sets = layout->sets & ~FIELDS_SOCKET};
+		read.lacking[field_index("rq", "cpu")] = true;
+		module = offsets_compile(request, &read);
+	}
 	if (!module && read.sets) { /* sets need more headers, which may be beyond this libbcc */
 		read = (struct field_layout){0};
 		module = offsets_compile(request, &read);

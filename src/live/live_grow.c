@@ -6,6 +6,7 @@
 #include "live/live_options.h"
 #include "live/threads/live_sample.h"
 
+#include <bcc/libbpf.h>
 #include <errno.h>
 
 /* True if few slots are left. The array is not made larger if the user gave its size, or if other
@@ -69,6 +70,22 @@ static void record_move(void *to, const struct thread_state *old)
 		thread_table_put_call(table, key, &copy);
 }
 
+/* Carries over the connections that have not ended. The programs of both sets run right after each
+ * other: once the second map has a connection, the first one must still have it. */
+static void connections_carry(int map, int second)
+{
+	uint64_t socket = 0, next;
+	struct connection connection;
+
+	for (; map >= 0 && !bpf_get_next_key(map, &socket, &next); socket = next) {
+		if (bpf_lookup_elem(map, &next, &connection))
+			continue;
+		bpf_update_elem(second, &next, &connection, BPF_NOEXIST);
+		if (bpf_lookup_elem(map, &next, &connection))
+			bpf_delete_elem(second, &next);
+	}
+}
+
 static int growth_make(struct live *live, struct kernel *bigger, struct error *e)
 {
 	int64_t limit = host_threads_limit(&live->context.kernel.host);
@@ -95,6 +112,8 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 			   bigger->compiled.maps[KERNEL_MAP_BLOCK],
 			   feature_has(&live->context.kernel.features, FEATURE_MAP_BATCH));
 	block_reader_done(&requests);
+	connections_carry(live->context.kernel.compiled.maps[KERNEL_MAP_CONNECTIONS],
+			  bigger->compiled.maps[KERNEL_MAP_CONNECTIONS]);
 	thread_table_forget(
 		&live->context.kernel.table); /* registers requested there are of no switch */
 	return thread_table_scan(&live->context.kernel.table, record_move, &move);

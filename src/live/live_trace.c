@@ -40,6 +40,10 @@ static void who_fill(struct live_context *context, const struct latency_key *key
 {
 	struct thread_state record;
 
+	if (!key->tid) { /* nobody is known to have done it */
+		*who = *sample_absent();
+		return;
+	}
 	if (record_find(context, key, &record)) {
 		record_sample(&record, &context->now.scan_time, STATE_SLEEP, who);
 		who->now.state = who->now.state_us = who->now.cpu = who->waker.tid = ABSENT;
@@ -159,7 +163,8 @@ static void event_take(void *to, const struct trace_event *event)
 	if (filter_eval_thread(context->wants.filter, &who, known | needs) == VERDICT_REFUSED)
 		return;
 	reported->take(reported->to, &row->kind, &who,
-		       row->kind.single ? ABSENT : (int64_t)event->duration_ns);
+		       row->kind.single && !event->duration_ns ? ABSENT
+							       : (int64_t)event->duration_ns);
 }
 
 void live_events(struct live_context *context, uint64_t needs, event_callback *take, void *to)

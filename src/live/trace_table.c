@@ -11,7 +11,11 @@
 #include "proc/syscalls.h"
 #include "sample/filter/expression.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
 #include <string.h>
 
 static void offcpu_describe(const struct latency_key *key, struct sample *sample, bool *compat)
@@ -110,6 +114,78 @@ static void bytes_event(const struct trace_event *event, bool registers_marked, 
 	who->io.bytes = (int64_t)bytes;
 }
 
+/* Writes 10.0.0.5:80 or [fe80::1]:80; NULL: there is none. */
+static const char *end_name(const struct connection_end *end, const uint32_t address[4],
+			    uint16_t port)
+{
+	char words[INET6_ADDRSTRLEN + 2], name[sizeof(words) + 6];
+	struct in6_addr in6;
+	const void *in4 = address;
+	int length;
+
+	if (!port)
+		return NULL;
+	memcpy(&in6, address, sizeof(in6));
+	if (end->family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&in6))
+		in4 = &address[3];
+	if (end->family == AF_INET6 && in4 == address) {
+		inet_ntop(AF_INET6, &in6, words, sizeof(words));
+		length = snprintf(name, sizeof(name), "[%s]:%u", words, ntohs(port));
+	} else {
+		inet_ntop(AF_INET, in4, words, sizeof(words));
+		length = snprintf(name, sizeof(name), "%s:%u", words, ntohs(port));
+	}
+	return name_transient(name, (size_t)length);
+}
+
+/* Says how a connection ended. It was aborted if this host sent a reset, as close(2) does with data
+ * unread or with a linger time of 0 (tcp_close() of net/ipv4/tcp.c): then nothing but the state
+ * before shows it. */
+static const char *connection_outcome(const struct connection_end *end)
+{
+	const bool open = end->state == TCP_ESTABLISHED || end->state == TCP_CLOSE_WAIT ||
+			  end->state == TCP_SYN_RECV;
+
+	if (!end->stands)
+		return end->error ? "failed" : "abandoned";
+	if (end->error == ECONNRESET || end->error == EPIPE)
+		return "reset";
+	if (end->error)
+		return end->error == ETIMEDOUT ? "timed out" : "failed";
+	return open || (end->pending && end->state == TCP_FIN_WAIT1) ? "aborted" : "closed";
+}
+
+static void connection_event(const struct trace_event *event, bool registers_marked,
+			     struct sample *who, bool *compat)
+{
+	struct sample_event *fill = &who->event;
+	struct connection_end end;
+	uint64_t syn_and_fin;
+
+	(void)registers_marked;
+	(void)compat;
+	if (event->data_bytes != sizeof(end))
+		return;
+	memcpy(&end, event->data, sizeof(end));
+	/* of the sequence numbers, SYN and FIN have one each; that of a SYN which came in is not
+	 * counted */
+	syn_and_fin = (uint64_t)(end.opened && end.stands) +
+		      (!end.pending && end.state != TCP_ESTABLISHED &&
+		       end.state != TCP_CLOSE_WAIT && end.state != TCP_SYN_RECV && end.stands);
+	fill->sent = (int64_t)(end.sent > syn_and_fin ? end.sent - syn_and_fin : 0);
+	fill->received = (int64_t)(end.received > end.got_fin ? end.received - end.got_fin : 0);
+	fill->retransmits = end.retransmits;
+	if (end.connect_ns)
+		fill->connect_ns = (int64_t)end.connect_ns;
+	if (end.error)
+		fill->error = error_name(end.error);
+	fill->outcome = name_of_string(connection_outcome(&end));
+	fill->side = name_of_string(end.opened ? "client" : "server");
+	fill->local = end_name(&end, end.local, end.local_port);
+	who->file.remote = end_name(&end, end.remote, end.remote_port);
+	fill->server = end.opened ? who->file.remote : fill->local;
+}
+
 #define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
 #define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
 
@@ -148,6 +224,12 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 			 .columns = "ppid,comm_before,cmdline", .single = true},
 		.groups = 1u << GROUP_EXEC | 1u << GROUP_NAME, .report = exec_describe,
 		.event = exec_event},
+	[LATENCY_CONNECTIONS] = {
+		.kind = {.name = "connections", .help = "TCP connections that have ended",
+			 .columns = "side,local,remote,outcome,errno", .sums = "side,server,outcome,errno",
+			 .known = KNOWN_EVENT | NEED_CONNECTION | NEED_FILE | NEED_SYSCALL,
+			 .single = true, .fails = true, .bytes = true},
+		.groups = 1u << GROUP_CONNECTION | 1u << GROUP_RETURN, .event = connection_event},
 };
 /* clang-format on */
 
@@ -205,6 +287,16 @@ uint32_t trace_singles_of(uint32_t kinds)
 		if (kinds >> kind & 1 && trace_rows[kind].kind.single)
 			singles |= 1u << kind;
 	return singles;
+}
+
+uint32_t trace_sums_of(uint32_t kinds)
+{
+	uint32_t sums = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (kinds >> kind & 1 && trace_rows[kind].kind.sums)
+			sums |= 1u << kind;
+	return sums;
 }
 
 uint32_t trace_kinds_of_screen(void)

@@ -45,8 +45,10 @@ extern const struct trace_row trace_rows[]; /* at their LATENCY_x */
 int trace_kinds_parse(const char *names, uint32_t *kinds, struct error *e);
 /* Lists these kinds; ~0u: all. Returns their number, TRACE_KINDS_MAX at most. */
 size_t trace_kinds_list(uint32_t kinds, const struct trace_kind **list);
-/* Returns the kinds that are reported as single events; those that a screen of durations needs. */
+/* Returns the kinds that are reported as single events; those of them that a report sums up as
+ * distributions; and those that a screen of durations needs. */
 uint32_t trace_singles_of(uint32_t kinds);
+uint32_t trace_sums_of(uint32_t kinds);
 uint32_t trace_kinds_of_screen(void);
 /* Returns all probe groups that these kinds need. */
 unsigned int trace_groups_of(uint32_t kinds);

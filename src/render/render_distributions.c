@@ -156,7 +156,7 @@ static int distributions_begin(void *state, struct report *report)
 	if (!report->distributions)
 		return 0;
 	for (size_t i = 0; i < report->kind_count; i++)
-		if (!report->kinds[i]->single)
+		if (!report->kinds[i]->single || report->kinds[i]->sums)
 			kinds[count++] = report->kinds[i];
 	/* columns of recorded rows are far too many as keys */
 	if (report->record) {
@@ -199,6 +199,11 @@ const struct report_part distributions_part = {.bytes = sizeof(struct distributi
 					       .below = interval_add_distributions,
 					       .clear = distribution_table_clear,
 					       .done = distribution_table_done};
+
+struct distribution_table *distributions_of(const struct report *report)
+{
+	return report_state(report, &distributions_part);
+}
 
 const struct column_list *distributions_list(const struct report *report)
 {

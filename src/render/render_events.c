@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Single events for people, longest first; for programs, as they come. */
 #include "render/renderer.h"
+#include "report/distribution.h"
 #include "report/event_list.h"
 #include "report/report.h"
 
@@ -9,7 +10,8 @@ struct events {
 	struct sleep_stacks sleeps; /* facts of the waits among the events */
 	struct report *report;
 	bool sleeps_wanted;
-	bool sums; /* sleeps are summed up by stack */
+	struct distribution_table *sums_to; /* that sums up events; NULL: there is none */
+	bool sums;			    /* sleeps are summed up by stack */
 };
 
 void interval_add_events(struct text *out, const struct interval *interval, void *state)
@@ -88,6 +90,7 @@ static int events_begin(void *state, struct report *report)
 			      report->e);
 	text_done(&names);
 	events->list.slower_us = report->slower_us;
+	events->sums_to = distributions_of(report);
 	if (err)
 		return err;
 	sleeps_choose(events);
@@ -119,15 +122,20 @@ static void event_take(void *to, const struct trace_kind *kind, const struct sam
 
 	if (events->sleeps_wanted)
 		sleep_stacks_fill(&events->sleeps, &reported, kind->runnable, duration_ns);
-	event_list_add(&events->list, kind, &reported, duration_ns);
+	if (kind->sums && events->sums_to)
+		distribution_add_event(events->sums_to, kind, &reported, duration_ns);
+	if (!kind->summed || !events->sums_to)
+		event_list_add(&events->list, kind, &reported, duration_ns);
 }
 
 static int events_collect(void *state, struct report *report, bool all)
 {
 	struct events *events = state;
+	uint64_t needs = column_list_needs(&events->list.list);
 
-	report->source->host->events(report->source, column_list_needs(&events->list.list),
-				     event_take, events);
+	if (events->sums_to)
+		needs |= distribution_table_needs(events->sums_to);
+	report->source->host->events(report->source, needs, event_take, events);
 	report_miss(report, "single events dropped: more than tsnap keeps", events->list.refused);
 	events->list.refused = 0;
 	if (!events_only(report))

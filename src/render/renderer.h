@@ -142,6 +142,7 @@ void interval_add_stacks(struct text *out, const struct interval *interval, size
 struct event_list *events_list(const struct report *report);
 /* Columns of the distributions as rows; NULL: they are not wanted. */
 const struct column_list *distributions_list(const struct report *report);
+struct distribution_table *distributions_of(const struct report *report); /* NULL: none */
 /* Adds sums of the sleeps among events by stack. */
 void interval_add_sleep_sums(struct text *out, const struct interval *interval,
 			     const struct event_list *events);

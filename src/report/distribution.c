@@ -72,9 +72,12 @@ void distribution_table_init(struct distribution_table *table,
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i]->role == ROLE_KEY && list->items[i]->kind != KIND_TIME)
 			list_add(&table->keys, list->items[i]);
-	for (size_t i = 0; i < kind_count; i++)
-		if (kinds[i]->columns)
-			column_list_add(&own, kinds[i]->columns, false, &unsaid);
+	for (size_t i = 0; i < kind_count; i++) {
+		const char *columns = kinds[i]->sums ? kinds[i]->sums : kinds[i]->columns;
+
+		if (columns)
+			column_list_add(&own, columns, false, &unsaid);
+	}
 	for (size_t i = 0; i < own.count; i++)
 		list_add(&table->keys, own.items[i]);
 	error_done(&unsaid);
@@ -152,6 +155,20 @@ void distribution_table_add(void *to, const struct trace_kind *kind, const struc
 	histogram_merge(&found->histogram, histogram);
 	if (who->event.error)
 		found->errors += histogram_count(histogram);
+}
+
+void distribution_add_event(struct distribution_table *table, const struct trace_kind *kind,
+			    const struct sample *who, int64_t duration_ns)
+{
+	struct histogram one = {0};
+
+	if (duration_ns == ABSENT)
+		duration_ns = 0;
+	one.sum_ns = one.max_ns = duration_ns;
+	if (kind->bytes)
+		one.amount = who->event.sent + who->event.received;
+	one.buckets[histogram_bucket(duration_ns)] = 1;
+	distribution_table_add(table, kind, who, &one);
 }
 
 void distribution_table_clear(void *state)

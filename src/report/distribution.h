@@ -41,6 +41,9 @@ uint64_t distribution_table_needs(const void *table);
 /* Adds a histogram. who: the thread, with the facts that distribution_table_needs() names. */
 void distribution_table_add(void *table, const struct trace_kind *kind, const struct sample *who,
 			    const struct histogram *histogram);
+/* Adds a single event; who: as for distribution_table_add(). */
+void distribution_add_event(struct distribution_table *table, const struct trace_kind *kind,
+			    const struct sample *who, int64_t duration_ns);
 void distribution_table_clear(void *table);
 void distribution_table_done(void *table);
 

@@ -14,6 +14,11 @@ static const struct column reported_columns[] = {
 	{"trace", "TRACE", "", KIND_TEXT, ROLE_MEASURE, 0, 8, AT(trace)},
 	{"duration_ns", "TOOK", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(duration_ns)},
 	{"bytes", "BYTES", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(who.io.bytes)},
+	{"sent", "SENT", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(who.event.sent)},
+	{"received", "RECEIVED", "", KIND_NUMBER, ROLE_MEASURE, 0, 8, AT(who.event.received)},
+	{"connect_ns", "CONNECT", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(who.event.connect_ns)},
+	{"retransmits", "RETRANSMITS", "", KIND_NUMBER, ROLE_MEASURE, 0, 11,
+	 AT(who.event.retransmits)},
 };
 
 #define REPORTED_COUNT (sizeof(reported_columns) / sizeof(reported_columns[0]))

@@ -10,6 +10,8 @@ static struct sample absent = {
 	.sums.exits = ABSENT,	     .sums.dead_cpu_us = ABSENT, .sums.new_threads = ABSENT,
 	.sums.hardirq_us = ABSENT,   .sums.softirq_us = ABSENT,	 .sums.steal_us = ABSENT,
 	.makers.thread_pid = ABSENT, .makers.fork_pid = ABSENT,	 .wait.before_us = ABSENT,
+	.event.sent = ABSENT,	     .event.received = ABSENT,	 .event.connect_ns = ABSENT,
+	.event.retransmits = ABSENT,
 };
 
 /* Fills absent before main(), so that any thread may read it. */

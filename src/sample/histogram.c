@@ -12,6 +12,15 @@ int64_t histogram_high_ns(int bucket)
 	return bucket == HISTOGRAM_BUCKETS - 1 ? INT64_MAX : (int64_t)HISTOGRAM_FIRST_NS << bucket;
 }
 
+int histogram_bucket(int64_t ns)
+{
+	int bucket = 0;
+
+	while (bucket < HISTOGRAM_BUCKETS - 1 && ns >= histogram_high_ns(bucket))
+		bucket++;
+	return bucket;
+}
+
 int64_t histogram_count(const struct histogram *histogram)
 {
 	int64_t count = 0;

@@ -22,6 +22,9 @@ struct histogram {
 int64_t histogram_low_ns(int bucket);
 int64_t histogram_high_ns(int bucket);
 
+/* Returns the bucket of a duration. */
+int histogram_bucket(int64_t ns);
+
 int64_t histogram_count(const struct histogram *histogram);
 void histogram_merge(struct histogram *to, const struct histogram *from);
 

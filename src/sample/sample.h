@@ -105,6 +105,9 @@ struct sample_call {
 struct sample_event {
 	const char *error;	 /* errno of a call that failed: "ENOENT" */
 	const char *comm_before; /* name before the exec */
+	/* of a TCP connection; the numbers are not columns of samples */
+	const char *outcome, *side, *local, *server;
+	int64_t sent, received, connect_ns, retransmits;
 };
 
 /* file of the call's descriptor or path */

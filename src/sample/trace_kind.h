@@ -20,7 +20,11 @@ struct trace_kind {
 	/* Facts that every event of this kind has besides its thread, NEED_* and KNOWN_*
 	 * (sample/filter): a filter that needs these decides by the event. */
 	uint64_t known;
-	bool single;   /* reported as single events, not as distributions */
+	/* Names of columns by which a report sums up the events of a single kind as distributions,
+	 * beside its own; NULL: it does not. */
+	const char *sums;
+	bool single;   /* reported as single events, not as distributions of the kernel's making */
+	bool summed;   /* reports only sum them up: rows alone have the single events */
 	bool runnable; /* events are waits for a CPU */
 	bool sleeps;   /* events are sleeps, whose stacks samples have */
 	bool bytes;    /* events move bytes, which are the amount of a histogram */

@@ -35,6 +35,7 @@ import case_chains  # noqa: F401
 import case_chains_real  # noqa: F401
 import case_chains_runtimes  # noqa: F401
 import case_compat  # noqa: F401
+import case_connections  # noqa: F401
 import case_containers  # noqa: F401
 import case_context  # noqa: F401
 import case_cost  # noqa: F401

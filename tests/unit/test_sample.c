@@ -247,7 +247,8 @@ static void fields_are_columns(void **state)
 		AT(sums.execs),	      AT(sums.exits),	    AT(sums.dead_cpu_us),
 		AT(sums.new_threads), AT(makers.fork_pid),  AT(makers.thread_pid),
 		AT(wait.before_us),   AT(proc_values),	    AT(sums.hardirq_us),
-		AT(sums.softirq_us),  AT(sums.steal_us),
+		AT(sums.softirq_us),  AT(sums.steal_us),    AT(event.sent),
+		AT(event.received),   AT(event.connect_ns), AT(event.retransmits),
 	};
 
 	for (size_t offset = 0; offset < sizeof(struct sample); offset += 8) {

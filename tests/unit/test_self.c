@@ -223,14 +223,16 @@ static void groups_follow_needs(void **state)
 							     BIT(GROUP_BLOCK_DONE));
 	assert_int_equal(live_groups_of(UINT64_MAX),
 			 (BIT(GROUP_COUNT) - 1) & ~(BIT(GROUP_RETURN) | BIT(GROUP_BLOCK_MERGE) |
-						    BIT(GROUP_THROTTLE) | BIT(GROUP_UNTHROTTLE)));
+						    BIT(GROUP_THROTTLE) | BIT(GROUP_UNTHROTTLE) |
+						    BIT(GROUP_CONNECTION)));
 	/* columns that show a name, or what is looked up and kept */
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 		/* texts of a stack, and of a program, are identified by the switch */
 		bool text = column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
 			    strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
-			    strcmp(column->name, "errno") && strcmp(column->name, "comm_before") &&
+			    !(column->offset >= offsetof(struct sample, event) &&
+			      column->offset < offsetof(struct sample, file)) &&
 			    !(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK |
 					       NEED_UFILES | NEEDS_OF_APP | NEED_QUERYSUM));
 

@@ -76,6 +76,10 @@ static uint64_t expression_column_needs(const struct column *column)
 		return KNOWN_STATE;
 	case offsetof(struct sample, event.error):
 	case offsetof(struct sample, event.comm_before):
+	case offsetof(struct sample, event.outcome):
+	case offsetof(struct sample, event.side):
+	case offsetof(struct sample, event.local):
+	case offsetof(struct sample, event.server):
 		return KNOWN_EVENT;
 	case offsetof(struct sample, io.bytes):
 		return column->needs | KNOWN_EVENT;
