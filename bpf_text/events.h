@@ -12,6 +12,9 @@
  * power of two, as a mask is a bound that every verifier knows. */
 #define EXEC_ARGUMENT_BYTES 256
 
+/* trace_event.data of LATENCY_OPENS and LATENCY_OPENED: the path, with a NUL if it fits. */
+#define OPEN_PATH_BYTES 256
+
 /* Value of ts_connections, by the address of the struct sock. */
 struct connection {
 	__u64 began_ns;

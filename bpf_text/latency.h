@@ -13,7 +13,9 @@
 #define LATENCY_SYSCALLS 4
 #define LATENCY_EXEC 5
 #define LATENCY_CONNECTIONS 6
-#define LATENCY_KIND_COUNT 7
+#define LATENCY_OPENS 7	 /* failed ones */
+#define LATENCY_OPENED 8 /* the others */
+#define LATENCY_KIND_COUNT 9
 
 /* Bucket 0: below 64 ns; then powers of two; the last one, from 69 s on, has no end. */
 #define LATENCY_BUCKETS 32
@@ -50,6 +52,10 @@ struct latency_key {
 /* latency_key.what of LATENCY_EXEC */
 #define EXEC_PARENT 0	 /* process id of the parent */
 #define EXEC_ARGUMENTS 1 /* number of arguments, with the program's name */
+
+/* latency_key.what of LATENCY_OPENS and LATENCY_OPENED */
+#define OPENS_CALL 0  /* system call's number */
+#define OPENS_ERROR 1 /* errno */
 
 struct latency {
 	__u64 sum_ns;

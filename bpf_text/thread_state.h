@@ -26,7 +26,9 @@
 /* words that describe the call: pstate, orig_x0, syscallno; PSR_MODE32_BIT is compat */
 #define THREAD_CALL_FROM 33
 #define THREAD_CALL_COUNT 3
-#define THREAD_STACK_WORD 31 /* the user's sp */
+#define THREAD_STACK_WORD 31	 /* the user's sp */
+#define THREAD_FIRST_ARGUMENT 34 /* of a system call: orig_x0 */
+#define THREAD_SECOND_ARGUMENT 1
 #define THREAD_CALL_NUMBER(words) ((words)[2])
 #define THREAD_CALL_COMPAT(words) (((words)[0] & 0x10) != 0)
 #define THREAD_CALL_EXECUTED(words) 0
@@ -43,7 +45,9 @@
 /* words that describe the call: cx to cs; compat: __USER32_CS, or no mark of a native call */
 #define THREAD_CALL_FROM 11
 #define THREAD_CALL_COUNT 7
-#define THREAD_STACK_WORD 19 /* the user's sp */
+#define THREAD_STACK_WORD 19	 /* the user's sp */
+#define THREAD_FIRST_ARGUMENT 14 /* of a system call: di */
+#define THREAD_SECOND_ARGUMENT 13
 #define THREAD_CALL_NUMBER(words) ((words)[4])
 /* words that THREAD_CALL_COMPAT() looks at; cs is of 16 bits from 6.9 on */
 #define THREAD_CALL_COMPAT_PIECES(READ) READ(0, u64) READ(5, u64) READ(6, u16)

@@ -193,7 +193,8 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	if (rows && !config->record && singles && singles != config->live.traces &&
 	    !config->live.slower_us)
 		return usage(e, "--trace",
-			     "can't mix distributions and single events (exec, connections) in one "
+			     "can't mix distributions and single events (exec, opens, connections) "
+			     "in one "
 			     "CSV or JSON: "
 			     "trace one or the other, or add --slower");
 	if (config->mode == MODE_TOP && (config->live.slower_us || singles))

@@ -38,8 +38,8 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_BLOCK_DONE] = {"block done", "--trace block and columns io_*", false, FIELDS_BLOCK},
 	[GROUP_BLOCK_MERGE] = {"block merge", "that a request was merged into another", false, 0},
 	[GROUP_CONNECTION] = {"connection", "--trace connections", false, FIELDS_SOCKET},
-	[GROUP_CALL] = {"call", "syscall_us, and --trace syscalls", false, 0},
-	[GROUP_RETURN] = {"return", "--trace syscalls and connections", false, 0},
+	[GROUP_CALL] = {"call", "syscall_us, and --trace syscalls and opens", false, 0},
+	[GROUP_RETURN] = {"return", "--trace syscalls, opens and connections", false, 0},
 	[GROUP_THROTTLE] = {"throttle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
 	[GROUP_UNTHROTTLE] = {"unthrottle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
 };

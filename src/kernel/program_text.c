@@ -51,11 +51,18 @@ static bool measures_exec(const struct program_knobs *knobs)
 	return knobs->latency_kinds >> LATENCY_EXEC & 1;
 }
 
+static bool measures_opens(const struct program_knobs *knobs)
+{
+	return knobs->latency_kinds & (1u << LATENCY_OPENS | 1u << LATENCY_OPENED);
+}
+
 static bool reports_events(const struct program_knobs *knobs)
 {
-	return knobs->slower_ns || measures_exec(knobs) ||
+	return knobs->slower_ns || measures_exec(knobs) || measures_opens(knobs) ||
 	       knobs->latency_kinds >> LATENCY_CONNECTIONS & 1;
 }
+
+#define OPENAT2_NUMBER 437 /* of all machines; headers before 5.6 lack it */
 
 /* Limit of ids that probes compare: each is a comparison at each event, and the sampler knows them
  * as well. */
@@ -101,6 +108,19 @@ static void wanted_add(const struct program_knobs *knobs, struct text *to)
 	text_add_string(to, ")\n");
 }
 
+/* Adds the numbers of system calls that programs look at. */
+static void calls_add(struct text *to)
+{
+	knob_add("CALL_ACCEPT", SYS_accept, to);
+	knob_add("CALL_ACCEPT4", SYS_accept4, to);
+#ifdef SYS_open
+	knob_add("CALL_OPEN", SYS_open, to);
+	knob_add("CALL_CREAT", SYS_creat, to);
+#endif
+	knob_add("CALL_OPENAT", SYS_openat, to);
+	knob_add("CALL_OPENAT2", OPENAT2_NUMBER, to);
+}
+
 static void knobs_add(const struct probe_plan *plan, const struct program_knobs *knobs,
 		      struct text *to)
 {
@@ -115,8 +135,7 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 	if (knobs->latency_kinds) {
 		knob_add("LATENCY_KINDS", knobs->latency_kinds, to);
 		knob_add("KERNEL_THREAD_FLAGS", knobs->thread_flags, to);
-		knob_add("CALL_ACCEPT", SYS_accept, to);
-		knob_add("CALL_ACCEPT4", SYS_accept4, to);
+		calls_add(to);
 		knob_add("LATENCY_TURN_FIRST", knobs->turn_first, to);
 		wanted_add(knobs, to);
 	}
@@ -124,6 +143,10 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 		knob_add("EVENTS", 1, to);
 	if (measures_exec(knobs))
 		knob_add("EVENTS_EXEC", 1, to);
+	if (measures_opens(knobs))
+		knob_add("EVENTS_OPEN", 1, to);
+	if (knobs->read_into_map && knobs->probe_read_kernel)
+		knob_add("READ_USER_STR", 1, to);
 	if (knobs->slower_ns)
 		text_add_format(to, "#define SLOWER_NS %lluull\n",
 				(unsigned long long)knobs->slower_ns);
@@ -169,6 +192,8 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 	}
 	if (measures_exec(knobs))
 		fragment_add("exec_event.bpf.c", to);
+	if (measures_opens(knobs))
+		fragment_add("open_event.bpf.c", to);
 	if (knobs->parts >> PART_WAKES & 1)
 		fragment_add("wakes.h", to);
 	if (plan->chosen[GROUP_BLOCK_ISSUE]) {

@@ -186,6 +186,36 @@ static void connection_event(const struct trace_event *event, bool registers_mar
 	fill->server = end.opened ? who->file.remote : fill->local;
 }
 
+static void open_describe(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	(void)compat;
+	sample->call.nr = key->what[OPENS_CALL];
+	if (key->what[OPENS_ERROR])
+		sample->event.error = error_name(key->what[OPENS_ERROR]);
+}
+
+/* Fills the path, with three dots if it was cut. */
+static void open_event(const struct trace_event *event, bool registers_marked, struct sample *who,
+		       bool *compat)
+{
+	char path[OPEN_PATH_BYTES + sizeof("...")];
+	size_t length;
+
+	(void)registers_marked;
+	(void)compat;
+	if (!event->data_bytes || event->data_bytes > OPEN_PATH_BYTES)
+		return;
+	length = strnlen(event->data, event->data_bytes);
+	memcpy(path, event->data, length);
+	/* the helper for strings cuts with a NUL */
+	if (length == event->data_bytes || length == OPEN_PATH_BYTES - 1) {
+		memcpy(path + length, "...", 3);
+		length += 3;
+	}
+	who->file.name = name_transient(path, length);
+}
+
+#define CALLS (1u << GROUP_CALL | 1u << GROUP_RETURN)
 #define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
 #define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
 
@@ -217,7 +247,7 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 		.kind = {.name = "syscalls", .help = "system calls, from entry to return",
 			 .columns = "syscall", .samples = "syscall!=", .so_far = "syscall_us",
 			 .known = NEED_SYSCALL | KNOWN_EVENT, .fails = true, .slower = true},
-		.groups = 1u << GROUP_CALL | 1u << GROUP_RETURN, .report = syscalls_describe,
+		.groups = CALLS, .report = syscalls_describe,
 		.event = call_event, .of_call = true},
 	[LATENCY_EXEC] = {
 		.kind = {.name = "exec", .help = "each program executed, one by one",
@@ -230,6 +260,18 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 			 .known = KNOWN_EVENT | NEED_CONNECTION | NEED_FILE | NEED_SYSCALL,
 			 .single = true, .fails = true, .bytes = true},
 		.groups = 1u << GROUP_CONNECTION | 1u << GROUP_RETURN, .event = connection_event},
+	[LATENCY_OPENS] = {
+		.kind = {.name = "opens", .help = "files that could not be opened",
+			 .columns = "filename,errno", .sums = "filename,errno",
+			 .known = KNOWN_EVENT | NEED_FILE | NEED_SYSCALL, .single = true,
+			 .summed = true, .fails = true},
+		.groups = CALLS, .report = open_describe, .event = open_event},
+	[LATENCY_OPENED] = {
+		.kind = {.name = "opened", .help = "files that were opened",
+			 .columns = "filename", .sums = "filename",
+			 .known = KNOWN_EVENT | NEED_FILE | NEED_SYSCALL, .single = true,
+			 .summed = true},
+		.groups = CALLS, .report = open_describe, .event = open_event},
 };
 /* clang-format on */
 

@@ -9,9 +9,10 @@ struct events {
 	struct event_list list;
 	struct sleep_stacks sleeps; /* facts of the waits among the events */
 	struct report *report;
-	bool sleeps_wanted;
 	struct distribution_table *sums_to; /* that sums up events; NULL: there is none */
-	bool sums;			    /* sleeps are summed up by stack */
+	bool sleeps_wanted;
+	bool listed; /* some are not only summed up */
+	bool sums;   /* sleeps are summed up by stack */
 };
 
 void interval_add_events(struct text *out, const struct interval *interval, void *state)
@@ -89,6 +90,8 @@ static int events_begin(void *state, struct report *report)
 	err = event_list_init(&events->list, text_string(&names), report->query.more_columns,
 			      report->e);
 	text_done(&names);
+	for (size_t i = 0; i < report->kind_count; i++)
+		events->listed |= report->slower_us || !report->kinds[i]->summed;
 	events->list.slower_us = report->slower_us;
 	events->sums_to = distributions_of(report);
 	if (err)
@@ -150,6 +153,8 @@ static void events_below(struct text *out, const struct interval *interval, void
 {
 	struct events *events = state;
 
+	if (!events->listed)
+		return;
 	interval_add_events(out, interval, &events->list);
 	if (events->sums)
 		interval_add_sleep_sums(out, interval, &events->list);

@@ -13,7 +13,8 @@ from case_trouble import as_nobody, expect_error
 from harness import SCANS_MORE, SLOW, START_S, STOP_S, Failure, Findings, case, check, scans_of, wait_until
 
 # Shell script with calls that return, sleeps, waits for a CPU, programs that are executed, requests to a device ($1).
-RESTLESS = "while :; do dd if=$1 of=/dev/null iflag=direct bs=4k count=4 status=none; sleep 0.05; done"
+RESTLESS = "while :; do dd if=$1 of=/dev/null iflag=direct bs=4k count=4 status=none; cat /none; " \
+           "bash -c ': </dev/tcp/127.0.0.1/9'; sleep 0.05; done"
 
 # {count: pattern of avg_thr} for threads that always slept. An emulated CPU may be too slow for a scan, which then lacks one of them.
 ALL_OF = {count: r"%d\.00" % count if SLOW == 1 else r"(?:%d\.00|%d\.[789]\d)" % (count, count - 1) for count in (1, 2)}
@@ -319,7 +320,8 @@ def traced_report(ctx, pid, kinds):
 
 # Probes that each kind of --trace needs, as --check calls them; kinds that are not here need only what all of tsnap needs.
 PROBES_OF = {"block": ("block queue", "block issue", "block done"), "blockq": ("block queue", "block issue", "block done"),
-             "syscalls": ("call", "return"), "exec": ("exec", "rename")}
+             "syscalls": ("call", "return"), "opens": ("call", "return"), "opened": ("call", "return"),
+             "exec": ("exec", "rename"), "connections": ("connection", "return")}
 
 
 def kinds_refused(ctx, kinds):

@@ -60,6 +60,7 @@ import case_kernel_waits  # noqa: F401
 import case_kills  # noqa: F401
 import case_memory  # noqa: F401
 import case_scan_time  # noqa: F401
+import case_opens  # noqa: F401
 import case_options  # noqa: F401
 import case_page_cache  # noqa: F401
 import case_parsers  # noqa: F401

@@ -32,7 +32,8 @@ static uint32_t helper_since(int helper)
 {
 	if (helper <= BPF_FUNC_set_hash_invalid)
 		return FEATURE_SINCE(4, 9);
-	if (helper == BPF_FUNC_probe_read_kernel || helper == BPF_FUNC_probe_read_user)
+	if (helper == BPF_FUNC_probe_read_kernel || helper == BPF_FUNC_probe_read_user ||
+	    helper == BPF_FUNC_probe_read_user_str)
 		return feature_rows[FEATURE_PROBE_READ_KERNEL].since;
 	if (helper == BPF_FUNC_map_push_elem || helper == BPF_FUNC_map_pop_elem)
 		return FEATURE_SINCE(4, 20);
@@ -53,6 +54,8 @@ static bool is_registers(int64_t at)
 {
 #define PIECE_AT(to, from, count) || at == STACK_REGISTERS + 8 * (from)
 	return at == STACK_REGISTERS - 8 || at == STACK_REGISTERS + 8 * THREAD_STACK_WORD ||
+	       at == STACK_REGISTERS + 8 * THREAD_FIRST_ARGUMENT ||
+	       at == STACK_REGISTERS + 8 * THREAD_SECOND_ARGUMENT ||
 	       at == STACK_REGISTERS + 8 * THREAD_CALL_FROM THREAD_REGISTER_PIECES(PIECE_AT)
 						       STACK_REGISTER_PIECES(PIECE_AT);
 }
