@@ -257,7 +257,8 @@ static unsigned int sandbox_uses(const struct live *live)
 		uses |= SANDBOX_WRITES;
 	if (needs & (NEED_KSTACK | NEED_WAKER_STACK))
 		uses |= SANDBOX_STACKS;
-	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WAIT_CLASS) || live->context.wants.work)
+	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WAIT_CLASS | NEED_NET) ||
+	    live->context.wants.work)
 		uses |= SANDBOX_NAMESPACES;
 	/* not for columns that --top may show later: whoever has descriptors can write */
 	if (live->context.wants.needs & NEED_CACHE)

@@ -62,6 +62,7 @@
 #define NEED_CONTEXT SAMPLE_NEED(45)	    /* context */
 #define NEED_VARIABLES SAMPLE_NEED(46)	    /* those of --context */
 #define NEED_QUERYSUM SAMPLE_NEED(47)	    /* querysum */
+#define NEED_NET SAMPLE_NEED(51)	    /* net .. sndbuf_pct */
 #define NEED_REQUEST SAMPLE_NEED(49)	    /* request, app_script, app_function */
 #define NEED_CACHE SAMPLE_NEED(52)	    /* file_bytes .. evicted_bytes */
 #define NEED_INTERRUPTS SAMPLE_NEED(51)	    /* hardirq_s, softirq_s, steal_s, in accounts of CPUs */
@@ -194,6 +195,8 @@ enum need_probe {
 	    "file, /proc/PID/fdinfo, locks and descriptor sets in the thread's memory, other ends") \
 	ROW(NEED_WAITS_ONSUM, NEED_WAITS, FROM_OTHERS, 0, 0, COST_SAMPLED, "waitsonsum", \
 	    "waits, folded") \
+	ROW(NEED_NET, NEED_FILE, FROM_WAIT, 0, 0, COST_SAMPLED, "net", \
+	    "file, sets in the thread's memory, and tcp_info of the connection (sock_diag), once a second") \
 	ROW(NEED_WCHAN, 0, FROM_WAIT, 0, 0, COST_SAMPLED, "wchan", \
 	    "/proc/TID/wchan") \
 	ROW(NEED_APP, 0, FROM_APP, IS_SHOWN, 0, COST_SAMPLED, "app", \

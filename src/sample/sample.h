@@ -129,6 +129,12 @@ struct sample_wait {
 	bool open; /* a later scan knows more of this wait. Not a column */
 };
 
+/* the TCP connection that it waits for, waits/net_verdict.h */
+struct sample_net {
+	const char *word, *why;
+	int64_t us, rtt_us, retrans, unacked, unread, rwnd_pct, sndbuf_pct;
+};
+
 #define PROGRAM_VARIABLES_MAX 8 /* that the user names */
 
 /* what its program says that it does, in the program's own words: src/apps */
@@ -222,6 +228,7 @@ struct sample {
 	struct sample_event event;
 	struct sample_fd file;
 	struct sample_wait wait;
+	struct sample_net net;
 	struct sample_app app;
 	struct sample_stack stack;
 	struct sample_waker waker;

@@ -46,6 +46,7 @@ struct wait_facts {
 	int64_t local_port, remote_port;
 	int64_t pid, tid; /* process and thread that are waited for */
 	int64_t inode;	  /* inode of the pipe, or of the socket at the other end */
+	int64_t own;	  /* inode of the socket itself that is waited for */
 	/* number of descriptors of a set, of locks of futex_waitv(2), or of processes that have the
 	 * file or lock of which pid is one */
 	int64_t count;

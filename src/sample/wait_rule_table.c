@@ -130,6 +130,7 @@ const struct wait_facts wait_facts_absent = {
 	.pid = ABSENT,
 	.tid = ABSENT,
 	.inode = ABSENT,
+	.own = ABSENT,
 	.requested_pid = ABSENT,
 	.requested_inode = ABSENT,
 	.count = ABSENT,

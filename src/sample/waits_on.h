@@ -22,6 +22,8 @@ struct text;
 #define WAITS_ON_PEER " peer "
 #define WAITS_ON_UNACCEPTED " not accepted by "
 #define WAITS_ON_HOLDER " held by "
+/* What is between a TCP connection that leads to no process of this host and the verdict on it. */
+#define WAITS_ON_NET "; "
 /* What is before the address of a UDP socket. */
 #define WAITS_ON_UDP "udp "
 /* What is between a thread that took a lock and why it can't release it. */

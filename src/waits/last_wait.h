@@ -34,8 +34,9 @@ struct last_wait {
 	int64_t in_call_ns;
 	/* the result */
 	int64_t read_ns;
-	bool pending;	/* a later scan knows more */
-	bool elsewhere; /* it waits for something else than its call does */
+	int64_t net_until_ns; /* when its connection is to be asked about again; 0: it need not */
+	bool pending;	      /* a later scan knows more */
+	bool elsewhere;	      /* it waits for something else than its call does */
 	bool of_thread; /* the facts are of this thread alone: other threads in the same call may
 			   have others */
 	uint64_t known; /* NEED_* */

@@ -112,6 +112,7 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 			facts.remote_port = sum->one.remote_port;
 		}
 		if (sum->requesting && !sum->several) {
+			facts.own = sum->one.own;
 			facts.requested_pid = sum->one.pid;
 			facts.requested_inode = sum->one.inode;
 		}

@@ -411,9 +411,7 @@ const struct socket_facts *socket_find(struct wait *wait, int fd, const char *li
 	return &socket->facts;
 }
 
-/* The socket to ask about a TCP connection that socket_find() has found, and its record; -1: none.
- */
-static int request_fd(uint64_t inode, const struct diag_record **record)
+int socket_query_fd(uint64_t inode, const struct diag_record **record)
 {
 	const struct socket *socket = cache_find(&sockets, inode);
 	const struct net_namespace *namespace;
@@ -430,7 +428,7 @@ int64_t socket_request_age_ms(uint64_t inode)
 {
 	const struct socket *socket = cache_find(&sockets, inode);
 	const struct diag_record *record;
-	int fd = request_fd(inode, &record);
+	int fd = socket_query_fd(inode, &record);
 
 	if (socket && socket->facts.dns && socket->protocol->group == DIAG_UDP)
 		return 0;
@@ -440,7 +438,7 @@ int64_t socket_request_age_ms(uint64_t inode)
 bool socket_owes(uint64_t inode)
 {
 	const struct diag_record *record;
-	int fd = request_fd(inode, &record);
+	int fd = socket_query_fd(inode, &record);
 
 	return fd >= 0 && tcp_request_is_in(fd, record);
 }
@@ -456,6 +454,7 @@ static void socket_describe(struct wait *wait)
 	int64_t tid;
 
 	wait->socket = socket;
+	wait->facts.own = (int64_t)socket->inode;
 	text_add_string(wait->text, socket->brief ? socket->brief : wait->link);
 	wait->facts.listens = socket->listens;
 	wait->facts.connected = socket->remote != NULL;

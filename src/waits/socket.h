@@ -41,6 +41,10 @@ enum socket_peer {
 const struct socket_facts *socket_find(struct wait *wait, int fd, const char *link,
 				       enum socket_peer peer);
 
+/* The netlink socket to ask about a TCP connection that socket_find() has found, for tcp_ask(), and
+ * its record; -1: none. */
+struct diag_record;
+int socket_query_fd(uint64_t inode, const struct diag_record **record);
 /* Age of the request on a TCP connection that socket_find() has found, if an answer is due: see
  * waits/tcp_request.h. 0 for a UDP socket that is connected to a DNS server: resolvers open one for
  * each query, so that its port can't be guessed (RFC 5452). */

@@ -17,63 +17,73 @@
 #define STATE_SYN_SENT 2 /* include/net/tcp_states.h */
 #define SYN_BYTES 1	 /* tcpi_bytes_acked counts the SYN */
 
-/* True if the last data was sent, not received. Times of tcp_info are in milliseconds before now,
- * with the resolution of the kernel's tick. At first both are those of the handshake. If both are
- * of one tick, only the byte counts (4.1) show whether a request went out after the handshake or
- * was answered; if bytes went both ways it counts as answered. */
-static bool info_means_request(const struct tcp_info *info)
+/* Times of tcp_info are in milliseconds before now, with the resolution of the kernel's tick. At
+ * first both are those of the handshake. If both are of one tick, only the byte counts (4.1) show
+ * whether a request went out after the handshake or was answered; if bytes went both ways it counts
+ * as answered. */
+bool tcp_answer_is_due(const struct tcp_answer *answer)
 {
+	const struct tcp_info *info = &answer->info;
+
 	if (info->tcpi_last_data_sent != info->tcpi_last_data_recv)
 		return info->tcpi_last_data_sent < info->tcpi_last_data_recv;
 	return !info->tcpi_bytes_received &&
 	       (info->tcpi_unacked || info->tcpi_bytes_acked > SYN_BYTES);
 }
 
-/* Finds the tcp_info in the message. False: it has none. */
-static bool info_find(const struct inet_diag_msg *message, size_t length, struct tcp_info *info)
+/* Finds the tcp_info after the message. */
+static void info_find(const struct inet_diag_msg *message, size_t length, struct tcp_answer *answer)
 {
 	const struct rtattr *attribute = (const void *)(message + 1);
 	ssize_t left = (ssize_t)length - (ssize_t)sizeof(*message);
 
-	*info = (struct tcp_info){0};
 	for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
 		size_t size = RTA_PAYLOAD(attribute);
 
 		if (attribute->rta_type != INET_DIAG_INFO)
 			continue;
-		memcpy(info, RTA_DATA(attribute), size < sizeof(*info) ? size : sizeof(*info));
-		return true;
+		if (size > sizeof(answer->info))
+			size = sizeof(answer->info);
+		memcpy(&answer->info, RTA_DATA(attribute), size);
+		answer->info_bytes = size;
+		return;
 	}
-	return false;
 }
 
-/* The message in the answer if it is about the record's connection, or NULL. */
-static const struct inet_diag_msg *message_find(const void *answer, size_t length,
-						const struct diag_record *record, size_t *bytes)
+bool tcp_answer_parse(const void *bytes, size_t length, const struct diag_record *record,
+		      struct tcp_answer *answer)
 {
-	const struct nlmsghdr *header = answer;
+	const struct nlmsghdr *header = bytes;
 	const struct inet_diag_msg *message;
 
+	*answer = (struct tcp_answer){0};
 	if (length < sizeof(*header) || header->nlmsg_len < sizeof(*header) ||
 	    header->nlmsg_len > length || header->nlmsg_type != SOCK_DIAG_BY_FAMILY)
-		return NULL;
+		return false;
 	message = NLMSG_DATA(header);
-	*bytes = header->nlmsg_len - NLMSG_HDRLEN;
-	return *bytes < sizeof(*message) || message->idiag_inode != record->inode ? NULL : message;
+	length = header->nlmsg_len - NLMSG_HDRLEN;
+	if (length < sizeof(*message) || (record->inode && message->idiag_inode != record->inode))
+		return false;
+	answer->message = *message;
+	info_find(message, length, answer);
+	return true;
 }
 
-int64_t tcp_request_parse(const void *answer, size_t length, const struct diag_record *record)
+static int64_t request_age_ms(const struct tcp_answer *answer)
 {
-	const struct inet_diag_msg *message = message_find(answer, length, record, &length);
-	struct tcp_info info;
-
-	if (!message)
-		return REQUEST_NONE;
-	if (message->idiag_state == STATE_SYN_SENT)
+	if (answer->message.idiag_state == STATE_SYN_SENT)
 		return 0;
-	if (!info_find(message, length, &info) || !info_means_request(&info))
+	if (!answer->info_bytes || !tcp_answer_is_due(answer))
 		return REQUEST_NONE;
-	return info.tcpi_last_data_sent;
+	return answer->info.tcpi_last_data_sent;
+}
+
+int64_t tcp_request_parse(const void *bytes, size_t length, const struct diag_record *record)
+{
+	struct tcp_answer answer;
+
+	return tcp_answer_parse(bytes, length, record, &answer) ? request_age_ms(&answer)
+								: REQUEST_NONE;
 }
 
 static bool address_is_v4(const struct diag_address *address)
@@ -116,34 +126,28 @@ static bool diag_request_send(int fd, const struct diag_record *record)
 	return send(fd, &request, sizeof(request), 0) == (ssize_t)sizeof(request);
 }
 
-/* Sends the query and reads the answer, which the kernel gives before send(2) returns. *length 0:
- * there is none. */
-static const void *answer_get(int fd, const struct diag_record *record, size_t *length)
+/* The kernel gives the answer before send(2) returns. */
+bool tcp_ask(int fd, const struct diag_record *record, struct tcp_answer *answer)
 {
-	static char answer[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
+	static char bytes[ANSWER_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
 	ssize_t got =
-		diag_request_send(fd, record) ? recv(fd, answer, ANSWER_BYTES, MSG_DONTWAIT) : -1;
+		diag_request_send(fd, record) ? recv(fd, bytes, ANSWER_BYTES, MSG_DONTWAIT) : -1;
 
-	*length = got > 0 ? (size_t)got : 0;
-	return answer;
+	return tcp_answer_parse(bytes, got > 0 ? (size_t)got : 0, record, answer);
 }
 
 int64_t tcp_request_age_ms(int fd, const struct diag_record *record)
 {
-	size_t length;
-	const void *answer = answer_get(fd, record, &length);
+	struct tcp_answer answer;
 
-	return tcp_request_parse(answer, length, record);
+	return tcp_ask(fd, record, &answer) ? request_age_ms(&answer) : REQUEST_NONE;
 }
 
 bool tcp_request_is_in(int fd, const struct diag_record *record)
 {
-	size_t length;
-	const void *answer = answer_get(fd, record, &length);
-	const struct inet_diag_msg *message = message_find(answer, length, record, &length);
-	struct tcp_info info;
+	struct tcp_answer answer;
 
-	return message && message->idiag_state == STATE_ESTABLISHED &&
-	       info_find(message, length, &info) && info.tcpi_bytes_received &&
-	       info.tcpi_last_data_recv <= info.tcpi_last_data_sent;
+	return tcp_ask(fd, record, &answer) && answer.message.idiag_state == STATE_ESTABLISHED &&
+	       answer.info.tcpi_bytes_received &&
+	       answer.info.tcpi_last_data_recv <= answer.info.tcpi_last_data_sent;
 }

@@ -8,6 +8,7 @@
 #include "proc/proc.h"
 #include "proc/syscalls.h"
 #include "waits/last_wait.h"
+#include "waits/net_verdict.h"
 #include "waits/socket.h"
 #include "waits/wait_object.h"
 
@@ -37,6 +38,7 @@ void waits_free(struct waits *waits)
 		return;
 	cache_done(&waits->last_waits);
 	wait_objects_done();
+	net_verdicts_done();
 	holders_done(&waits->holders);
 	cgroup_mount_done(&waits->memory_group);
 	user_memory_sweep(&waits->memory, INT64_MAX);
@@ -52,6 +54,7 @@ void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns)
 	idle_ns += WAIT_LONGEST_NS;
 	cache_sweep(&waits->last_waits, now_ns, idle_ns);
 	wait_objects_sweep(now_ns, idle_ns);
+	net_verdicts_sweep(now_ns, idle_ns);
 	holders_sweep(&waits->holders, now_ns, idle_ns);
 	user_memory_sweep(&waits->memory, now_ns);
 }
@@ -306,8 +309,9 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 			last->known |= NEED_WAIT_CLASS;
 	} else if (missing & NEED_WAITS)
 		last->facts = wait_facts_absent;
-	else if (missing & NEED_CONNECTION && !reported && is_blocked(sample) &&
-		 waits_for_set(waits, sample))
+	else if (!reported && is_blocked(sample) &&
+		 (missing & NEED_NET ||
+		  (missing & NEED_CONNECTION && waits_for_set(waits, sample))))
 		last_wait_fill(waits, last, sample, hint, WAIT_NUMBERS, now_ns);
 	if (missing & NEED_WAITS && !told && stack_may_tell(sample, &last->facts))
 		stack_describe(waits, last, sample, hint, now_ns);
@@ -326,6 +330,10 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	sample->wait.inflight = last->facts.inflight;
 	sample->wait.wchan = last->wchan;
 	sample->wait.open = last->pending;
+	if (wanted & NEED_NET && sample->now.state == STATE_SLEEP && last->facts.own != ABSENT) {
+		last->net_until_ns = net_verdict_fill(last->facts.own, sample, now_ns);
+		sample->wait.open |= !last->net_until_ns;
+	}
 }
 
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
@@ -363,7 +371,7 @@ bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup
 {
 	const struct last_wait *last;
 
-	if (!(needs & NEED_WAITS))
+	if (!(needs & (NEED_WAITS | NEED_NET)))
 		return false;
 	waits_fill(waits, sample, hint, needs, now_ns);
 	last = cache_find(&waits->last_waits, (uint64_t)sample->thread.tid);
@@ -375,8 +383,23 @@ int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t
 {
 	const struct last_wait *last = cache_find(&waits->last_waits, (uint64_t)tid);
 
-	return last && last->sequence == sequence ? last_wait_until(last)
-						  : wait_still_until(tid, now_ns);
+	int64_t until_ns;
+
+	if (!last || last->sequence != sequence)
+		return wait_still_until(tid, now_ns);
+	until_ns = last_wait_until(last);
+	return last->net_until_ns && last->net_until_ns < until_ns ? last->net_until_ns : until_ns;
+}
+
+const char *waits_net_words(struct waits *waits, const struct sample *sample, int64_t now_ns)
+{
+	const struct last_wait *last = cache_find(&waits->last_waits, (uint64_t)sample->thread.tid);
+
+	return last && last->facts.own != ABSENT &&
+			       wait_class_traits(sample->wait.why) &
+				       (WAIT_AS_CLIENT | WAIT_FOR_SPACE)
+		       ? net_verdict_words(last->facts.own, sample, now_ns)
+		       : NULL;
 }
 
 /* --- wait classes (the column why), by the rules of sample/wait_rule_table.c */

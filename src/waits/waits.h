@@ -33,8 +33,8 @@ struct waits *waits_new(const char *proc_root, struct cache *comms);
 void waits_free(struct waits *waits);
 void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
 
-/* Fills the fields connection, remote, waits_on, waits_on_pid, inflight, filetype and wchan that
- * are in needs; syscall, fd and filename must be filled before. */
+/* Fills the fields connection, remote, waits_on, waits_on_pid, inflight, filetype, wchan, and net
+ * to sndbuf_pct that are in needs; syscall, fd and filename must be filled before. */
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns);
 
@@ -68,6 +68,11 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
 /* Monotonic time at which the facts of the thread's wait become stale; where none are known, time
  * of the next lookup. sequence: of the thread's switch-out. */
 int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t now_ns);
+
+/* What the wait for an answer, or for room, on a TCP connection is for (waits/net_verdict.h), in
+ * words that do not change while that is so; NULL: not known, or the thread waits for something
+ * else. The sample must be filled with NEED_WAITS and NEED_WAIT_CLASS. */
+const char *waits_net_words(struct waits *waits, const struct sample *sample, int64_t now_ns);
 
 /* Fills again what a thread waits for, in a sample that waits_fill() has filled before in the same
  * wait; it holds until waits_until(). False: it is not all known yet, or the wait class may be

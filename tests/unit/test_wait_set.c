@@ -9,6 +9,7 @@
 #include <linux/tcp.h>
 
 #include "waits/sock_diag.h"
+#include "waits/net_verdict.h"
 #include "waits/tcp_request.h"
 #include "waits/poll_set.h"
 #include "sample/sample.h"
@@ -194,6 +195,66 @@ static void requests_by_times_and_bytes(void **state)
 	assert_true(tells(&answer, sizeof(answer)));
 }
 
+/* What a client's wait is for, by one answer of the kernel each. */
+static void verdicts(void **state)
+{
+	struct tcp_answer answer = {.message.idiag_state = 1, .info_bytes = sizeof(answer.info)};
+	struct text text = {0};
+	int64_t us;
+
+	/* all was answered; or more is here than was read */
+	answer.info.tcpi_last_data_sent = 3000;
+	answer.info.tcpi_last_data_recv = 2000;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_QUIET);
+	assert_int_equal(us, 2000000);
+	answer.message.idiag_rqueue = 10;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_UNREAD);
+	/* a request: acknowledged, under way, sent again */
+	answer.info.tcpi_last_data_sent = 1000;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_PEER);
+	assert_int_equal(us, 1000000);
+	answer.info.tcpi_unacked = 1;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_TRANSIT);
+	answer.info.tcpi_retransmits = answer.message.idiag_retrans = 3;
+	answer.message.idiag_timer = 1;
+	answer.message.idiag_expires = 1500;
+	answer.info.tcpi_last_ack_recv = 9000;
+	assert_int_equal(net_verdict_of(&answer, 7000000, &us), NET_RESEND);
+	assert_int_equal(us, 7000000);
+	net_verdict_tell(&text, NET_RESEND, &answer, us);
+	assert_string_equal(text_string(&text),
+			    "sent again, not acknowledged for over 5 s: packets are lost, or the "
+			    "peer's host is gone; sent again 3 times, next try within 2 s");
+	text_done(&text);
+	/* a window without room, and one with: 5.4 and later show which */
+	answer.info.tcpi_unacked = answer.info.tcpi_retransmits = 0;
+	answer.message.idiag_timer = 4;
+	answer.message.idiag_wqueue = answer.info.tcpi_notsent_bytes = 100;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_WINDOW);
+	answer.info.tcpi_snd_wnd = 1000;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_HELD);
+	answer.info_bytes = offsetof(struct tcp_info, tcpi_snd_wnd);
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_WINDOW);
+	/* as Linux 4.4 has it: tcp_info ends before tcpi_notsent_bytes */
+	answer.info_bytes = offsetof(struct tcp_info, tcpi_notsent_bytes);
+	answer.info.tcpi_notsent_bytes = 0;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_WINDOW);
+	/* probes that nobody answers */
+	answer.info.tcpi_probes = 1;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_WINDOW);
+	answer.info.tcpi_probes = 4;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_RESEND);
+	/* a connection being made, a listening socket, no tcp_info */
+	answer.message.idiag_state = 2;
+	assert_int_equal(net_verdict_of(&answer, 5, &us), NET_SYN);
+	assert_int_equal(us, 5);
+	answer.message.idiag_state = 10;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_ACCEPT);
+	answer.message.idiag_state = 1;
+	answer.info_bytes = 0;
+	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_UNKNOWN);
+}
+
 static void strange_answers(void **state)
 {
 	struct answer answer = answer_of(10, 20);
@@ -226,6 +287,7 @@ int main(void)
 		cmocka_unit_test(sets_that_change),
 		cmocka_unit_test(requests_by_times_and_bytes),
 		cmocka_unit_test(strange_answers),
+		cmocka_unit_test(verdicts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

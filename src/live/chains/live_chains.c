@@ -4,6 +4,7 @@
 #include "live/chains/live_edges.h"
 #include "live/context/live_context.h"
 #include "sample/source.h"
+#include "sample/waits_on.h"
 #include "base/memory.h"
 #include "base/names.h"
 
@@ -48,6 +49,21 @@ void live_chains_note(struct live_chains **chains, struct live_context *context,
 		chains_of(chains, context)->records[sample] = *record;
 }
 
+/* What a thread waits for that leads to no thread of this host: of a TCP connection, also whose
+ * turn it is there. */
+static const char *waits_on_far(struct live_chains *chains, const struct sample *sample)
+{
+	static struct text text;
+	const char *words = waits_net_words(lookup_waits(chains->context->lookup), sample,
+					    chains->context->now.scan_time.now_ns);
+
+	if (!words || !sample->wait.on)
+		return sample->wait.on;
+	text_clear(&text);
+	text_add_format(&text, "%s" WAITS_ON_NET "%s", sample->wait.on, words);
+	return name_transient(text_string(&text), text.length);
+}
+
 /* Fills the node that was put at that slot. */
 static void node_fill(struct live_chains *chains, size_t slot, const struct edge_waiter *waiter)
 {
@@ -62,6 +78,8 @@ static void node_fill(struct live_chains *chains, size_t slot, const struct edge
 	node->comm = sample->thread.comm;
 	node->why = sample->wait.why;
 	node->waits_on = sample->wait.on;
+	if (known && edge.sure == SURE_NONE && chains->context->wants.needs & NEED_CHAIN)
+		node->waits_on = waits_on_far(chains, sample);
 	node->syscall = sample->call.name;
 	node->query = sample->app.query;
 	node->edge = edge;

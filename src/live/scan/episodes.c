@@ -373,6 +373,7 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 {
 	const struct sample_fd file = sample->file;
 	const struct sample_wait wait = sample->wait;
+	const struct sample_net net = sample->net;
 	const struct sample_app app = sample->app;
 	bool runs = sample->now.state == STATE_ON;
 	struct sample_wait judged;
@@ -386,8 +387,9 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
 	if (!(needs & NEEDS_READ) ||
 	    (!memcmp(&file, &sample->file, sizeof(file)) &&
-	     !memcmp(&app, &sample->app, sizeof(app)) && wait.on == sample->wait.on &&
-	     wait.wchan == sample->wait.wchan && wait.inflight == sample->wait.inflight))
+	     !memcmp(&app, &sample->app, sizeof(app)) && net.word == sample->net.word &&
+	     wait.on == sample->wait.on && wait.wchan == sample->wait.wchan &&
+	     wait.inflight == sample->wait.inflight))
 		return;
 	if (episode_lasts(context, record, runs))
 		return;
@@ -401,6 +403,7 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 										: ABSENT;
 	sample->file = file;
 	sample->file.fd = fd;
+	sample->net = net;
 	sample->app = app;
 	context->later_lookups++;
 }
@@ -503,7 +506,8 @@ static bool wait_differs(const struct sample *earlier, const struct sample *samp
 	return earlier->thread.tid != sample->thread.tid ||
 	       memcmp(&earlier->chain, &sample->chain, sizeof(sample->chain)) != 0 ||
 	       earlier->blocker.tid != sample->blocker.tid || earlier->wait.on != sample->wait.on ||
-	       earlier->wait.why != sample->wait.why || earlier->file.name != sample->file.name;
+	       earlier->wait.why != sample->wait.why || earlier->net.word != sample->net.word ||
+	       earlier->file.name != sample->file.name;
 }
 
 /* Returns how many of the skipped scans belong to the last sample, if the new one differs. All of

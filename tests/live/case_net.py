@@ -1,0 +1,257 @@
+"""The column net: what a wait for a TCP connection is for."""
+import collections
+import os
+import re
+import shutil
+import sys
+
+from harness import SLOW, START_S, Process, Skip, case, check, let_pass, rows_of, wait_until
+
+# Two network namespaces, joined by a veth and by two TUN devices that delay each packet. Packets are lost without a filter: those to an
+# address that the other namespace does not have, as it does not forward, and those to a host that has moved to another link address.
+SCENE = r"""
+import ctypes, fcntl, heapq, os, select, signal, socket, struct, subprocess, sys, threading, time
+libc, ends = ctypes.CDLL(None, use_errno=True), []
+DELAY_S = 0.4
+
+def run(*commands):
+    for command in commands:
+        subprocess.run(command.split(), check=True, stderr=subprocess.STDOUT)
+
+def tun(name):
+    fd = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(fd, 0x400454ca, struct.pack("16sH22x", name.encode(), 0x1001))  # TUNSETIFF: IFF_TUN | IFF_NO_PI
+    return fd
+
+def child(name, work, *args):
+    pid = os.fork()
+    if pid:
+        return pid
+    libc.prctl(1, 9)  # PR_SET_PDEATHSIG
+    libc.prctl(15, name.encode())  # PR_SET_NAME
+    try:
+        work(*args)
+    finally:
+        os._exit(1)
+
+def delay(one, other):
+    waiting = []
+    while True:
+        limit = max(0, waiting[0][0] - time.monotonic()) if waiting else None
+        for fd in select.select([one, other], [], [], limit)[0]:
+            heapq.heappush(waiting, (time.monotonic() + DELAY_S, other if fd == one else one, os.read(fd, 65536)))
+        while waiting and waiting[0][0] <= time.monotonic():
+            _, to, packet = heapq.heappop(waiting)
+            os.write(to, packet)
+
+def listener(port, backlog=64):
+    server = socket.socket()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    server.bind(("0.0.0.0", port))
+    server.listen(backlog)
+    return server
+
+def serve(port, work):
+    server = listener(port)
+    while True:
+        threading.Thread(target=work, args=(server.accept()[0],), daemon=True).start()
+
+def ignore(connection):
+    while connection.recv(4096):
+        pass
+
+def read_one(connection):
+    connection.recv(1)
+    time.sleep(1000)
+
+def read_none(connection):
+    time.sleep(1000)
+
+def answer_part(connection):
+    connection.recv(1)
+    connection.send(b"x" * 10)
+    time.sleep(1000)
+
+def echo(connection):
+    while connection.recv(1):
+        connection.send(b"x")
+
+def connected(address):
+    connection = socket.socket()
+    connection.connect(address)
+    return connection
+
+def ask(address, broken=None):
+    connection = connected(address)
+    if broken:
+        run(broken)
+    connection.send(b"x")
+    connection.recv(1)
+
+def ask_epoll(address):
+    connection, polled = connected(address), select.epoll()
+    polled.register(connection, select.EPOLLIN)
+    polled.register(os.eventfd(0), select.EPOLLIN)
+    connection.send(b"x")
+    polled.poll()
+
+def poll_connect(address):
+    connection, polled = socket.socket(), select.poll()
+    connection.setblocking(False)
+    connection.connect_ex(address)
+    polled.register(connection, select.POLLOUT)
+    polled.poll()
+
+def poll_low_water(address):
+    connection, polled = connected(address), select.poll()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 100)
+    connection.send(b"x")
+    polled.register(connection, select.POLLIN)
+    polled.poll()
+
+def fill(address):
+    connection = connected(address)
+    while True:
+        connection.send(b"x" * 65536)
+
+def hold_back(address):
+    connection = connected(address)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    while True:
+        connection.send(b"x")
+        connection.recv(1)
+
+def stay_silent(address):
+    connection = connected(address)
+    signal.pause()
+
+def ping(address):
+    connection = connected(address)
+    while True:
+        connection.send(b"x")
+        connection.recv(1)
+
+def listen_only():
+    listener(7090).accept()
+
+def full_backlog(name, server, address):
+    ends.append(connected(address))  # listen(2) with a backlog of 0 has room for one
+    print(name, child(name, connected, address), flush=True)
+
+def told(name, *args):
+    print(name, child(name, *args), flush=True)
+
+# the peer's namespace
+ready, go = os.pipe(), os.pipe()
+keeper = os.fork()
+if not keeper:
+    libc.prctl(1, 9)
+    if libc.unshare(0x40000000):
+        os._exit(1)
+    os.write(ready[1], b"x")
+    os.read(go[0], 1)
+    run("ip link set lo up", "ip addr add 10.214.1.2/24 dev tsnapnet1", "ip addr add 10.214.1.3/24 dev tsnapnet1",
+        "ip link set tsnapnet1 up", "ip addr add 10.214.2.2/24 dev tsnaptun1", "ip link set tsnaptun1 up")
+    for port, work in ((7001, read_one), (7002, read_none), (7003, answer_part), (7004, echo), (7005, ignore)):
+        child("net_server", serve, port, work)
+    stopped = child("net_stopped", serve, 7006, ignore)
+    listeners = [listener(7007, 0), listener(7008, 0)]
+    told("accept", listen_only)
+    full_backlog("backlog", listeners[0], ("127.0.0.1", 7007))
+    os.write(ready[1], b"x")
+    os.read(go[0], 1)
+    os.kill(stopped, signal.SIGSTOP)
+    os.write(ready[1], b"x")
+    signal.pause()
+if os.read(ready[0], 1) != b"x" or libc.unshare(0x40000000):
+    sys.exit("no network namespaces")
+near = tun("tsnaptun0")
+pid = os.getpid()
+home = os.open("/proc/self/ns/net", os.O_RDONLY)
+libc.setns(os.open("/proc/%d/ns/net" % keeper, os.O_RDONLY), 0)
+far = tun("tsnaptun1")
+libc.setns(home, 0)
+child("net_delay", delay, near, far)
+run("ip link set lo up", "ip link add tsnapnet0 type veth peer name tsnapnet1 netns %d" % keeper,
+    "ip addr add 10.214.1.1/24 dev tsnapnet0", "ip link set tsnapnet0 up", "ip addr add 10.214.2.1/24 dev tsnaptun0",
+    "ip link set tsnaptun0 up", "ip route add 10.214.9.0/24 via 10.214.1.2")
+os.write(go[1], b"x")
+os.read(ready[0], 1)
+there, time_s = "10.214.1.2", time.monotonic()
+while socket.socket().connect_ex((there, 7006)):
+    time.sleep(0.1)
+    if time.monotonic() - time_s > 20:
+        sys.exit("the namespaces are not joined")
+told("syn", connected, ("10.214.9.9", 80))
+told("syn_polled", poll_connect, ("10.214.9.9", 80))
+told("resend", ask, ("10.214.1.3", 7001), "ip neigh replace 10.214.1.3 lladdr 02:00:00:00:00:99 dev tsnapnet0")
+told("window", fill, (there, 7002))
+told("peer_slow", ask, (there, 7001))
+told("peer_unread", ask, (there, 7002))
+told("peer_epoll", ask_epoll, (there, 7001))
+told("unread", poll_low_water, (there, 7003))
+told("transit", ping, ("10.214.2.2", 7004))
+full_backlog("syn_backlog", None, (there, 7008))
+stopped = connected((there, 7006))
+os.write(go[1], b"x")
+os.read(ready[0], 1)
+told("peer_stopped", ask, (there, 7006))
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+class Scene:
+    def __init__(self, ctx):
+        if not shutil.which("ip") or not os.path.exists("/dev/net/tun"):
+            raise Skip("no ip (iproute2), or no /dev/net/tun")
+        process = Process([sys.executable, "-c", SCENE])
+        ctx.started.append(process)
+        wait_until(lambda: b"ready\n" in process.out or process.code is not None, START_S, "two network namespaces")
+        if process.code is not None:
+            raise Skip("two network namespaces can't be joined: %s" % (process.out + process.err).decode().strip()[-200:])
+        self.pids = {words[0]: words[1] for words in (line.split() for line in process.out.decode().splitlines()) if len(words) == 2}
+
+
+# What net_why begins with
+WORDS = {
+    "syn": "SYN sent, no answer", "backlog": "SYN sent, no answer", "resend": "sent again, not acknowledged",
+    "window": "the peer's receive window is full", "transit": "on the way, not acknowledged yet", "peer": "acknowledged by the peer's host",
+    "unread": "data is here and not read", "accept": "no connection waits",
+}
+
+
+@case
+def net_verdicts(ctx):
+    """Whether a wait for a connection is for the network, for the peer's host or for its program: a filtered port, loss, a full accept
+    queue, a closed window, a stopped and a slow server, a delayed packet, an unread answer."""
+    scene = Scene(ctx)
+    let_pass(6 * SLOW)  # a few tries again
+    rows = ctx.rows("-a", "-p", ",".join(scene.pids.values()), seconds=4 * SLOW,
+                    columns="state,net,net_why,net_us,rtt_us,retrans,unacked,unread")
+    for name, pid in scene.pids.items():
+        word, own = name.split("_")[0], [row for row in rows_of(rows, pid) if row["state"] == "S"]
+        words = collections.Counter(row["net"] for row in own)
+        check(len(own) >= 20 and words[word] >= 0.95 * len(own), "%s: %s", name, words)
+        right = [row for row in own if row["net"] == word]
+        check(all(row["net_why"].startswith(WORDS[word]) for row in right), "%s: %s", name, right[-1])
+        last = right[-1]
+        if word == "resend":
+            check(int(last["retrans"]) >= 3 and last["unacked"] == "1" and "; sent again " in last["net_why"], "%s: %s", name, last)
+        if name in ("syn", "syn_polled", "resend"):
+            check(int(last["net_us"]) > 5000000 and re.search(" for over (5|10|20) s", last["net_why"]), "%s: %s", name, last)
+        if word == "backlog":
+            check(": the accept queue of the listening socket is full; sent again " in last["net_why"], "%s: %s", name, last)
+        if word == "peer":
+            check(int(last["net_us"]) > 5000000 and last["unacked"] == "0", "%s: %s", name, last)
+        if word == "transit":
+            check(700000 < int(last["rtt_us"]) < 1200000 and last["unacked"] == "1", "%s: %s", name, last)
+        if word == "unread":
+            check(last["unread"] == "10", "%s: %s", name, last)
+    # nothing is asked of a thread that serves nobody's connection; and without -a the waits of clients are the same
+    rows = ctx.rows("-p", ",".join(scene.pids.values()), seconds=2 * SLOW, columns="state,net,root_waits_on")
+    for name in ("syn", "resend", "peer_slow", "window"):
+        own = rows_of(rows, scene.pids[name])
+        check(own and own[-1]["net"] == name.split("_")[0], "%s, of work alone: %s", name, own[-1:])
+    row = rows_of(rows, scene.pids["syn"])[-1]
+    check(row["root_waits_on"] == "tcp 10.214.9.9:80; SYN sent, no answer: filtered, the host is down, or its accept queue is full", "the root's words: %s", row)
