@@ -65,7 +65,7 @@
 #define NEED_NET SAMPLE_NEED(51)	    /* net .. sndbuf_pct */
 #define NEED_REQUEST SAMPLE_NEED(49)	    /* request, app_script, app_function */
 #define NEED_CACHE SAMPLE_NEED(52)	    /* file_bytes .. evicted_bytes */
-#define NEED_INTERRUPTS SAMPLE_NEED(51)	    /* hardirq_s, softirq_s, steal_s, in accounts of CPUs */
+#define NEED_INTERRUPTS SAMPLE_NEED(53)	    /* hardirq_s, softirq_s, steal_s, in accounts of CPUs */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
