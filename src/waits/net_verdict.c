@@ -10,7 +10,9 @@
 
 #define STATE_SYN_SENT 2 /* include/net/tcp_states.h */
 #define STATE_LISTEN 10
-#define TIMER_PROBE 4	  /* idiag_timer of inet_csk_diag_fill(): of probes of the window */
+/* idiag_timer of inet_csk_diag_fill(): of what is sent again, and of probes of the window */
+#define TIMER_RESEND 1
+#define TIMER_PROBE 4
 #define PROBES_LOST 2	  /* an answer resets their number, so that one is just under way */
 #define SCAN_NS NS_PER_MS /* limit of asking in one scan: 200 to 400 connections */
 #define VERDICTS_MAX 65536
@@ -38,7 +40,8 @@ static const struct {
 struct known {
 	struct cache_entry entry; /* key: inode */
 	int64_t asked_ns;	  /* 0: never */
-	int64_t syn_ns; /* when it was first seen without an answer to its SYN; 0: never */
+	int64_t since_ns; /* when what was sent was first seen to be without an answer; 0: it is not
+			   */
 	enum net_verdict verdict;
 	struct tcp_answer answer;
 };
@@ -141,7 +144,8 @@ static void tell_since(struct text *text, int64_t us)
 		}
 }
 
-/* Tells how often something was sent again, and when the kernel tries next. */
+/* Tells how often something was sent again, and the limit of the time until the next try, which
+ * stays the same until then. */
 static void tell_tries(struct text *text, const struct tcp_answer *answer)
 {
 	size_t i = 0;
@@ -150,10 +154,9 @@ static void tell_tries(struct text *text, const struct tcp_answer *answer)
 		return;
 	text_add_format(text, "; sent again %u time%s", answer->message.idiag_retrans,
 			answer->message.idiag_retrans == 1 ? "" : "s");
-	while (i < STEP_COUNT - 1 &&
-	       us_of_ms(answer->message.idiag_expires) > steps[i].s * US_PER_SECOND)
+	while (i < STEP_COUNT - 1 && answer->info.tcpi_rto > steps[i].s * US_PER_SECOND)
 		i++;
-	if (answer->message.idiag_timer)
+	if (answer->message.idiag_timer == TIMER_RESEND)
 		text_add_format(text, ", next try within %s", steps[i].words);
 }
 
@@ -202,10 +205,10 @@ static void ask(struct known *known, int fd, const struct diag_record *record, i
 	if (!tcp_ask(fd, record, &known->answer))
 		return;
 	known->verdict = net_verdict_of(&known->answer, ABSENT, &us);
-	if (known->verdict != NET_SYN)
-		known->syn_ns = 0;
-	else if (!known->syn_ns)
-		known->syn_ns = now_ns;
+	if (known->verdict != NET_SYN && known->verdict != NET_RESEND)
+		known->since_ns = 0;
+	else if (!known->since_ns)
+		known->since_ns = now_ns;
 	if (known->verdict == NET_SYN && known->answer.message.idiag_retrans &&
 	    backlog_is_full(fd, record))
 		known->verdict = NET_BACKLOG;
@@ -292,8 +295,10 @@ int64_t net_verdict_fill(int64_t inode, struct sample *sample, int64_t now_ns)
 	if (verdict == NET_UNKNOWN)
 		return known->asked_ns + NET_STILL_NS;
 	net_verdict_of(&known->answer, sample->now.state_us, &net->us);
-	if (known->syn_ns && (net->us == ABSENT || (now_ns - known->syn_ns) / NS_PER_US > net->us))
-		net->us = (now_ns - known->syn_ns) / NS_PER_US;
+	/* a program may poll in pieces */
+	if (known->since_ns &&
+	    (net->us == ABSENT || (now_ns - known->since_ns) / NS_PER_US > net->us))
+		net->us = (now_ns - known->since_ns) / NS_PER_US;
 	text_clear(&text);
 	net_verdict_tell(&text, verdict, &known->answer, net->us);
 	net->word = name_transient_string(net_rows[verdict].word);

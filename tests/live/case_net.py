@@ -95,12 +95,13 @@ def ask_epoll(address):
     connection.send(b"x")
     polled.poll()
 
-def poll_connect(address):
+def poll_connect(address, limit_ms=None):
     connection, polled = socket.socket(), select.poll()
     connection.setblocking(False)
     connection.connect_ex(address)
     polled.register(connection, select.POLLOUT)
-    polled.poll()
+    while not polled.poll(limit_ms):
+        pass
 
 def poll_low_water(address):
     connection, polled = connected(address), select.poll()
@@ -121,9 +122,11 @@ def hold_back(address):
         connection.send(b"x")
         connection.recv(1)
 
-def stay_silent(address):
+def wait_for_more(address):
     connection = connected(address)
-    signal.pause()
+    connection.send(b"x")
+    connection.recv(1)
+    connection.recv(1)
 
 def ping(address):
     connection = connected(address)
@@ -184,12 +187,15 @@ while socket.socket().connect_ex((there, 7006)):
         sys.exit("the namespaces are not joined")
 told("syn", connected, ("10.214.9.9", 80))
 told("syn_polled", poll_connect, ("10.214.9.9", 80))
+told("syn_pieces", poll_connect, ("10.214.9.9", 80), 200)
 told("resend", ask, ("10.214.1.3", 7001), "ip neigh replace 10.214.1.3 lladdr 02:00:00:00:00:99 dev tsnapnet0")
 told("window", fill, (there, 7002))
 told("peer_slow", ask, (there, 7001))
 told("peer_unread", ask, (there, 7002))
 told("peer_epoll", ask_epoll, (there, 7001))
 told("unread", poll_low_water, (there, 7003))
+told("held", hold_back, (there, 7004))
+told("quiet", wait_for_more, (there, 7004))
 told("transit", ping, ("10.214.2.2", 7004))
 full_backlog("syn_backlog", None, (there, 7008))
 stopped = connected((there, 7006))
@@ -217,7 +223,7 @@ class Scene:
 WORDS = {
     "syn": "SYN sent, no answer", "backlog": "SYN sent, no answer", "resend": "sent again, not acknowledged",
     "window": "the peer's receive window is full", "transit": "on the way, not acknowledged yet", "peer": "acknowledged by the peer's host",
-    "unread": "data is here and not read", "accept": "no connection waits",
+    "unread": "data is here and not read", "held": "held back on this host", "quiet": "nothing is due", "accept": "no connection waits",
 }
 
 
@@ -240,6 +246,8 @@ def net_verdicts(ctx):
             check(int(last["retrans"]) >= 3 and last["unacked"] == "1" and "; sent again " in last["net_why"], "%s: %s", name, last)
         if name in ("syn", "syn_polled", "resend"):
             check(int(last["net_us"]) > 5000000 and re.search(" for over (5|10|20) s", last["net_why"]), "%s: %s", name, last)
+        if name == "syn_pieces":
+            check(int(last["net_us"]) > 1500000, "%s: %s", name, last)  # since tsnap began
         if word == "backlog":
             check(": the accept queue of the listening socket is full; sent again " in last["net_why"], "%s: %s", name, last)
         if word == "peer":

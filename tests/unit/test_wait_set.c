@@ -217,7 +217,7 @@ static void verdicts(void **state)
 	assert_int_equal(net_verdict_of(&answer, ABSENT, &us), NET_TRANSIT);
 	answer.info.tcpi_retransmits = answer.message.idiag_retrans = 3;
 	answer.message.idiag_timer = 1;
-	answer.message.idiag_expires = 1500;
+	answer.info.tcpi_rto = 1500000;
 	answer.info.tcpi_last_ack_recv = 9000;
 	assert_int_equal(net_verdict_of(&answer, 7000000, &us), NET_RESEND);
 	assert_int_equal(us, 7000000);
