@@ -134,6 +134,12 @@ def ping(address):
         connection.send(b"x")
         connection.recv(1)
 
+def proxied(address):
+    near, far = socket.socketpair()
+    child("net_proxy", connected, address)
+    far.close()
+    near.recv(1)
+
 def listen_only():
     listener(7090).accept()
 
@@ -196,6 +202,7 @@ told("peer_epoll", ask_epoll, (there, 7001))
 told("unread", poll_low_water, (there, 7003))
 told("held", hold_back, (there, 7004))
 told("quiet", wait_for_more, (there, 7004))
+told("front", proxied, ("10.214.9.9", 80))
 told("transit", ping, ("10.214.2.2", 7004))
 full_backlog("syn_backlog", None, (there, 7008))
 stopped = connected((there, 7006))
@@ -232,13 +239,16 @@ def net_verdicts(ctx):
     """Whether a wait for a connection is for the network, for the peer's host or for its program: a filtered port, loss, a full accept
     queue, a closed window, a stopped and a slow server, a delayed packet, an unread answer."""
     scene = Scene(ctx)
+    front = scene.pids.pop("front")
     let_pass(6 * SLOW)  # a few tries again
     rows = ctx.rows("-a", "-p", ",".join(scene.pids.values()), seconds=4 * SLOW,
                     columns="state,net,net_why,net_us,rtt_us,retrans,unacked,unread")
     for name, pid in scene.pids.items():
         word, own = name.split("_")[0], [row for row in rows_of(rows, pid) if row["state"] == "S"]
         words = collections.Counter(row["net"] for row in own)
-        check(len(own) >= 20 and words[word] >= 0.95 * len(own), "%s: %s", name, words)
+        # what is held back is sent after 200 ms, again and again: some samples are between
+        right_share = 0.8 if word == "held" else 0.95
+        check(len(own) >= 20 and words[word] >= right_share * len(own), "%s: %s", name, words)
         right = [row for row in own if row["net"] == word]
         check(all(row["net_why"].startswith(WORDS[word]) for row in right), "%s: %s", name, right[-1])
         last = right[-1]
@@ -261,5 +271,8 @@ def net_verdicts(ctx):
     for name in ("syn", "resend", "peer_slow", "window"):
         own = rows_of(rows, scene.pids[name])
         check(own and own[-1]["net"] == name.split("_")[0], "%s, of work alone: %s", name, own[-1:])
-    row = rows_of(rows, scene.pids["syn"])[-1]
-    check(row["root_waits_on"] == "tcp 10.214.9.9:80; SYN sent, no answer: filtered, the host is down, or its accept queue is full", "the root's words: %s", row)
+    through = rows_of(ctx.rows("-a", "-p", front, seconds=2 * SLOW, columns="chain,root_waits_on"), front)[-1]
+    for row in (rows_of(rows, scene.pids["syn"])[-1], through):
+        check(row["root_waits_on"] == "tcp 10.214.9.9:80; SYN sent, no answer: filtered, the host is down, or its accept queue is full",
+              "the root's words: %s", row)
+    check(through["chain"] == "front socket> net_proxy", "the chain: %s", through)
