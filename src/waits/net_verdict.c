@@ -214,12 +214,13 @@ static void ask(struct known *known, int fd, const struct diag_record *record, i
 		known->verdict = NET_BACKLOG;
 }
 
-/* True if the answer is of this wait, and not old. */
-static bool serves(const struct known *known, const struct sample *sample, int64_t now_ns)
+/* True if the answer is of this wait, and not older than that. */
+static bool serves(const struct known *known, const struct sample *sample, int64_t now_ns,
+		   int64_t still_ns)
 {
 	int64_t asleep_us = sample->now.state_us;
 
-	return known->asked_ns && now_ns - known->asked_ns < NET_STILL_NS &&
+	return known->asked_ns && now_ns - known->asked_ns < still_ns &&
 	       (asleep_us == ABSENT || known->asked_ns >= now_ns - asleep_us * NS_PER_US);
 }
 
@@ -233,7 +234,7 @@ static bool has_time(int64_t now_ns)
 }
 
 /* What is known of the connection, asked for if that is due; NULL: nothing. *late: this scan has no
- * time for it. */
+ * time for it, and the last answer is too old. */
 static const struct known *known_get(int64_t inode, const struct sample *sample, int64_t now_ns,
 				     bool *late)
 {
@@ -246,11 +247,12 @@ static const struct known *known_get(int64_t inode, const struct sample *sample,
 	if (fd < 0)
 		return NULL;
 	known = cache_get(&verdicts, (uint64_t)inode, now_ns, &added);
-	if (serves(known, sample, now_ns))
+	if (serves(known, sample, now_ns, NET_STILL_NS))
 		return known;
-	*late = !has_time(now_ns);
-	if (*late)
-		return NULL;
+	if (!has_time(now_ns)) {
+		*late = !serves(known, sample, now_ns, 2 * NET_STILL_NS);
+		return *late ? NULL : known;
+	}
 	start_ns = clock_monotonic_ns();
 	ask(known, fd, record, now_ns);
 	left_ns -= clock_monotonic_ns() - start_ns;
