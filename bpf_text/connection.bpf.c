@@ -19,7 +19,7 @@
 #endif
 
 #ifdef CONNECTIONS_SEEN
-#define CONNECTIONS_MAX 65536
+#define CONNECTIONS_MAX 32768
 
 /* include/net/tcp_states.h */
 #define TCP_IS_ESTABLISHED 1

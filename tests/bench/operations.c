@@ -5,7 +5,10 @@
  * in CPU time of this process and its peer, for hosts where others use the CPU, too. operations
  * churn COUNT: makes COUNT processes that end at once, on all CPUs; prints nothing.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -13,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -106,6 +110,41 @@ static void programs(long count)
 			die("posix_spawn");
 }
 
+/* Connects to itself, accepts, and resets the connection, so that no port stays in TIME_WAIT. */
+static void connections(long count)
+{
+	static const struct linger reset = {.l_onoff = 1};
+	static struct sockaddr_in at = {.sin_family = AF_INET};
+	static int listener = -1;
+	socklen_t bytes = sizeof(at);
+
+	if (listener < 0) {
+		listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		if (bind(listener, (struct sockaddr *)&at, bytes) || listen(listener, 1) ||
+		    getsockname(listener, (struct sockaddr *)&at, &bytes))
+			die("listen");
+	}
+	for (long i = 0; i < count; i++) {
+		int one = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), other;
+
+		if (connect(one, (struct sockaddr *)&at, sizeof(at)))
+			die("connect");
+		other = accept(listener, NULL, NULL);
+		if (other < 0 || setsockopt(one, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)))
+			die("accept");
+		close(one);
+		close(other);
+	}
+}
+
+/* Fails to open a file. */
+static void opens(long count)
+{
+	for (long i = 0; i < count; i++)
+		syscall(SYS_openat, AT_FDCWD, "/no such directory/file", O_RDONLY);
+}
+
 /* Starts the peer, which ends when this process' end of its pipe is closed, however this process
  * ends. */
 static void peer_start(int cpu)
@@ -150,6 +189,8 @@ static const struct operation operations[] = {
 	{"pipe_cross", round_trips,  200,    1},
 	{"fork",       processes,    20,    -1},
 	{"exec",       programs,     20,    -1},
+	{"connect",    connections,  100,   -1},
+	{"open",       opens,        1000,  -1},
 };
 /* clang-format on */
 #define OPERATION_COUNT (sizeof(operations) / sizeof(operations[0]))
