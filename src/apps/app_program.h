@@ -13,9 +13,18 @@
 #include "sample/sample.h"
 
 #define APP_SYMBOLS_MAX 16
+#define APP_LAYOUT_MAX 8
+#define APP_CONSTANTS_MAX 16
 #define APP_TEXT_BYTES 1024 /* limit of a text, with its NUL */
 
 struct apps;
+struct file_symbols_answer;
+
+/* A text of the program that never changes. */
+struct app_constant {
+	uint64_t address; /* 0: none */
+	const char *text;
+};
 
 /* A process of a program that is known, and the thread that is read. */
 struct app_reader {
@@ -29,11 +38,16 @@ struct app_reader {
 	/* the 8 bytes that were there when app_words() read them; 0 also where there is no symbol,
 	 * or they can't be read */
 	uint64_t words[APP_SYMBOLS_MAX];
+	/* what learn() found in the file */
+	int64_t layout[APP_LAYOUT_MAX];
 	const void *version; /* what take() found out */
 	/* what read() keeps with the process; zeroed at first */
 	uint64_t kept_words[4];
 	const char *kept[3];
+	struct app_constant constants[APP_CONSTANTS_MAX];
 	enum { MEMORY_UNASKED, MEMORY_READY, MEMORY_REFUSED } state;
+	uint64_t pointer; /* what app_pointer() has found */
+	bool asked_pointer;
 	bool open; /* mem and pagemap are open descriptors of the process' memory */
 	int mem, pagemap;
 };
@@ -41,7 +55,10 @@ struct app_reader {
 struct app_program {
 	const char *const *names;   /* names of its files, NULL at the end */
 	const char *const *symbols; /* names of up to APP_SYMBOLS_MAX symbols, NULL at the end */
-	/* Finds out once a process, and seldom again, what reader->version is. */
+	/* Finds the program's layout in the bytes that its file has at each symbol; all are 0 at
+	 * first. False: it is none that is known. NULL: there is nothing to be found. */
+	bool (*learn)(const struct file_symbols_answer *symbols, int64_t layout[APP_LAYOUT_MAX]);
+	/* Finds out once a process, and seldom again, what reader->version is. NULL: nothing. */
 	void (*take)(struct app_reader *reader);
 	/* Fills the facts that needs name, all of them absent before. False: the process is no such
 	 * program, or not yet. */
@@ -68,6 +85,10 @@ void app_words(struct app_reader *reader);
 /* Reads a text of up to APP_TEXT_BYTES, transient. What is longer is cut, at the end of a character
  * of UTF-8. NULL: there is none, or it is empty. */
 const char *app_text(struct app_reader *reader, uint64_t address);
+/* The same of a text that has that many bytes. */
+const char *app_text_part(struct app_reader *reader, uint64_t address, uint64_t bytes);
+/* The thread's pointer to its thread-local storage; 0: it is not known. */
+uint64_t app_pointer(struct app_reader *reader);
 /* Reads memory that the process shares with its parent, from which it was forked: what the process
  * itself has not used yet may be in no page of its own. */
 bool app_read_shared(struct app_reader *reader, uint64_t address, void *to, size_t bytes);
@@ -81,6 +102,6 @@ int64_t app_sibling(struct app_reader *reader, int64_t inner_pid);
 /* Reads the first bytes of a file; path: relative to the process' working directory. */
 bool app_file_begin(struct app_reader *reader, const char *path, void *to, size_t bytes);
 
-extern const struct app_program php_program, postgres_program;
+extern const struct app_program mariadb_program, php_program, postgres_program;
 
 #endif

@@ -54,6 +54,7 @@ struct app_family {
 	int64_t read_ns;
 	const struct app_program *program;
 	uint64_t symbols[APP_SYMBOLS_MAX];
+	int64_t layout[APP_LAYOUT_MAX];
 	const void *version;
 };
 
@@ -72,6 +73,7 @@ struct app_file {
 	const struct app_program *program;
 	struct elf_file elf;
 	uint64_t symbols[APP_SYMBOLS_MAX]; /* addresses, as the file has them */
+	int64_t layout[APP_LAYOUT_MAX];
 };
 
 struct app_process {
@@ -112,6 +114,7 @@ struct apps {
 };
 
 static const struct app_program *const programs[] = {
+	&mariadb_program,
 	&php_program,
 	&postgres_program,
 };
@@ -148,6 +151,7 @@ static void memory_begin(struct app_reader *reader, int64_t tid, int64_t since_n
 	reader->since_ns = since_ns;
 	reader->now_ns = now_ns;
 	reader->state = MEMORY_UNASKED;
+	reader->asked_pointer = false;
 }
 
 static bool memory_open(struct app_reader *reader)
@@ -311,16 +315,33 @@ bool app_read(struct app_reader *reader, uint64_t address, void *to, size_t byte
 
 const char *app_text(struct app_reader *reader, uint64_t address)
 {
+	return app_text_part(reader, address, UINT64_MAX);
+}
+
+const char *app_text_part(struct app_reader *reader, uint64_t address, uint64_t bytes)
+{
 	char text[APP_TEXT_BYTES];
-	size_t got = memory_read(reader, address, text, sizeof(text));
+	size_t got = memory_read(reader, address, text,
+				 bytes < sizeof(text) ? (size_t)bytes : sizeof(text));
 	size_t length = got ? strnlen(text, got) : 0;
 
-	if (got && length == got) { /* there is more: cut before a character */
+	if (got && length == got && got != bytes) { /* there is more: cut before a character */
 		length--;
 		while (length && ((unsigned char)text[length] & 0xc0) == 0x80)
 			length--;
 	}
 	return length ? name_transient(text, length) : NULL;
+}
+
+uint64_t app_pointer(struct app_reader *reader)
+{
+	const struct apps *apps = reader->apps;
+
+	if (!reader->asked_pointer && (!memory_ready(reader) || !apps->read_pointer ||
+				       !apps->read_pointer(reader->tid, &reader->pointer)))
+		reader->pointer = 0;
+	reader->asked_pointer = true;
+	return reader->pointer;
 }
 
 /* Returns the page, or NULL: it is not in the process' memory. */
@@ -442,10 +463,11 @@ static const struct app_program *program_of(const char *path)
 }
 
 /* Returns what is known of the file, which a parser reads when it is first met; NULL: it is no ELF
- * file that exports any of the symbols. */
+ * file, or none of the program's. */
 static const struct app_file *file_find(struct apps *apps, const struct app_program *program,
 					int fd, int64_t now_ns)
 {
+	struct file_symbols_answer symbols;
 	struct app_file *known;
 	unsigned int count = 0;
 	struct stat file;
@@ -463,10 +485,12 @@ static const struct app_file *file_find(struct apps *apps, const struct app_prog
 	known->elf = (struct elf_file){.fd = fd, .bytes = (uint64_t)file.st_size};
 	while (program->symbols[count])
 		count++;
+	memset(known->layout, 0, sizeof(known->layout));
 	if (file_head_request(apps->parser, &known->elf) ||
-	    file_symbols_request(apps->parser, &known->elf, program->symbols, known->symbols,
-				 count))
+	    file_symbols_request(apps->parser, &known->elf, program->symbols, count, &symbols) ||
+	    (program->learn && !program->learn(&symbols, known->layout)))
 		return NULL;
+	memcpy(known->symbols, symbols.addresses, sizeof(known->symbols));
 	known->program = program;
 	known->device = (uint64_t)file.st_dev;
 	known->inode = (uint64_t)file.st_ino;
@@ -497,6 +521,8 @@ static bool place_find(struct apps *apps, const struct app_program *program,
 			close(fd);
 		if (file && !elf_address_of(&file->elf, mapping->offset, &address))
 			file = NULL;
+		if (file)
+			memcpy(reader->layout, file->layout, sizeof(file->layout));
 		for (size_t symbol = 0; file && symbol < APP_SYMBOLS_MAX; symbol++)
 			reader->symbols[symbol] =
 				file->symbols[symbol]
@@ -537,6 +563,7 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 	if (!process->failed && family->program == process->program &&
 	    now_ns - family->read_ns < KNOWN_OLD_NS) {
 		memcpy(process->reader.symbols, family->symbols, sizeof(family->symbols));
+		memcpy(process->reader.layout, family->layout, sizeof(family->layout));
 		process->reader.version = family->version;
 		return;
 	}
@@ -545,11 +572,13 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 		return;
 	}
 	process->reader.now_ns = now_ns;
-	process->program->take(&process->reader);
+	if (process->program->take)
+		process->program->take(&process->reader);
 	family->program = process->program;
 	family->read_ns = now_ns;
 	family->version = process->reader.version;
 	memcpy(family->symbols, process->reader.symbols, sizeof(family->symbols));
+	memcpy(family->layout, process->reader.layout, sizeof(family->layout));
 }
 
 /* Finds what the process publishes, and where its threads do. */
@@ -707,10 +736,8 @@ static void thread_read(struct apps *apps, struct app_process *process, struct a
 	if (!(own | published | variables))
 		return;
 	memory_begin(&process->reader, tid, since_ns, now_ns);
-	if ((published & ~NEED_SERVICE || variables) &&
-	    (!memory_ready(&process->reader) || !apps->read_pointer ||
-	     !apps->read_pointer(tid, &pointer)))
-		pointer = 0;
+	if (published & ~NEED_SERVICE || variables)
+		pointer = app_pointer(&process->reader);
 	done = (!own || process->program->read(&process->reader, own, &thread->facts)) &&
 	       (!published ||
 		otel_fill(&process->reader, process->otel, published, pointer, &thread->facts));

@@ -44,11 +44,6 @@
 enum { SAPI, EXECUTOR };
 static const char *const symbols[] = {"sapi_globals", "executor_globals", NULL};
 
-static void nothing_take(struct app_reader *reader)
-{
-	(void)reader;
-}
-
 /* Adds a zend_string. False: it can't be read, or is no name. */
 static bool name_add(struct app_reader *reader, uint64_t address, struct text *text)
 {
@@ -150,6 +145,5 @@ static const char *const names[] = {"php-fpm", "php-cgi", NULL};
 const struct app_program php_program = {
 	.names = names,
 	.symbols = symbols,
-	.take = nothing_take,
 	.read = worker_read,
 };

@@ -198,9 +198,10 @@ static struct column columns[] = {
 	 KIND_TEXT, ROLE_KEY, NEED_STACK, 20, AT(stack.both)},
 
 	{"app_wait", "APP_WAIT",
-	 "what the program says that it waits for: PostgreSQL's wait event, Lock:transactionid",
+	 "what the program says that it waits for: PostgreSQL's wait event, Lock:transactionid, or "
+	 "MariaDB's state",
 	 KIND_TEXT, ROLE_KEY, NEED_APP, 20, AT(app.wait)},
-	{"app_state", "APP_STATE", "state of the session: active, idle in transaction, ...",
+	{"app_state", "APP_STATE", "state of the session: active, idle in transaction, Sleep, ...",
 	 KIND_TEXT, ROLE_KEY, NEED_APP, 12, AT(app.state)},
 	{"query_id", "QUERY_ID", "number of the statement, the same for all values in it",
 	 KIND_NUMBER, ROLE_KEY, NEED_APP, 20, AT(app.query_id)},

@@ -200,7 +200,7 @@ enum need_probe {
 	ROW(NEED_WCHAN, 0, FROM_WAIT, 0, 0, COST_SAMPLED, "wchan", \
 	    "/proc/TID/wchan") \
 	ROW(NEED_APP, 0, FROM_APP, IS_SHOWN, 0, COST_SAMPLED, "app", \
-	    "memory of a program that says what it does (PostgreSQL); once a wait") \
+	    "memory of a program that says what it does (PostgreSQL, MariaDB); once a wait") \
 	ROW(NEED_QUERY, 0, FROM_APP, 0, 0, COST_SAMPLED, "query", \
 	    "memory of such a program; read only if query is named") \
 	ROW(NEED_QUERYSUM, NEED_QUERY, FROM_OTHERS, 0, 0, COST_SAMPLED, "querysum", \

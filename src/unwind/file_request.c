@@ -128,8 +128,16 @@ static void symbols_answer(struct parser_request *request, const struct file_req
 	for (; count < FILE_SYMBOLS_MAX && memchr(at, '\0', (size_t)(end - at));
 	     at += strlen(at) + 1)
 		names[count++] = at;
-	if (request->fd_count && elf_read(&elf, request, of))
-		elf_exports(&elf, names, answer->addresses, count);
+	if (!request->fd_count || !elf_read(&elf, request, of))
+		return;
+	elf_exports(&elf, names, answer->addresses, count);
+	for (unsigned int i = 0; i < count; i++) {
+		uint64_t offset, left, most = sizeof(answer->begins[i]);
+
+		if (answer->addresses[i] &&
+		    elf_offset_of(&elf, answer->addresses[i], &offset, &left))
+			elf_file_take(&elf, offset, answer->begins[i], left < most ? left : most);
+	}
 }
 
 static void begin_answer(struct parser_request *request, const struct file_request *of, void *to)
@@ -482,12 +490,12 @@ int file_exports_request(struct parser *parser, const struct elf_file *elf,
 }
 
 int file_symbols_request(struct parser *parser, const struct elf_file *elf,
-			 const char *const *names, uint64_t *addresses, unsigned int count)
+			 const char *const *names, unsigned int count,
+			 struct file_symbols_answer *answer)
 {
 	const struct file_request request = {.kind = FILE_SYMBOLS, .bytes = elf->bytes};
 	struct parser_message message = {
 		.head = &request, .head_bytes = sizeof(request), .fds = {elf->fd}, .fd_count = 1};
-	struct file_symbols_answer answer;
 	char words[FILE_SYMBOLS_MAX * 64];
 	ssize_t got = count > FILE_SYMBOLS_MAX ? -E2BIG : parser_ready(parser);
 
@@ -501,11 +509,8 @@ int file_symbols_request(struct parser *parser, const struct elf_file *elf,
 		message.body_bytes += bytes;
 	}
 	if (!got)
-		got = parser_request(parser, &message, &answer, sizeof(answer), ROW_NS);
-	if (got != sizeof(answer))
-		return got < 0 ? (int)got : -EBADMSG;
-	memcpy(addresses, answer.addresses, count * sizeof(*addresses));
-	return 0;
+		got = parser_request(parser, &message, answer, sizeof(*answer), ROW_NS);
+	return got == sizeof(*answer) ? 0 : got < 0 ? (int)got : -EBADMSG;
 }
 
 int file_begin_request(struct parser *parser, int fd, void *to, size_t bytes)

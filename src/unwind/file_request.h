@@ -95,10 +95,12 @@ struct file_returns_answer {
 };
 
 #define FILE_SYMBOLS_MAX 16
+#define FILE_SYMBOL_BYTES 32
 #define FILE_BEGIN_MAX 64
 
 struct file_symbols_answer {
 	uint64_t addresses[FILE_SYMBOLS_MAX];
+	uint8_t begins[FILE_SYMBOLS_MAX][FILE_SYMBOL_BYTES];
 };
 
 struct file_begin_answer {
@@ -123,10 +125,11 @@ int file_head_request(struct parser *parser, struct elf_file *elf);
 int file_exports_request(struct parser *parser, const struct elf_file *elf,
 			 struct runtime_exports *exports);
 /* Requests the addresses, as the file has them, of up to FILE_SYMBOLS_MAX symbols that the file of
- * elf->fd exports; 0 for those that it does not. Returns 0, or -errno as file_row_request() does.
- */
+ * elf->fd exports, 0 for those that it does not, and the bytes that the file has there, as far as
+ * they are in one part of it. Returns 0, or -errno as file_row_request() does. */
 int file_symbols_request(struct parser *parser, const struct elf_file *elf,
-			 const char *const *names, uint64_t *addresses, unsigned int count);
+			 const char *const *names, unsigned int count,
+			 struct file_symbols_answer *answer);
 /* Requests the first bytes of any file, up to FILE_BEGIN_MAX. Returns 0; -ERANGE: it has fewer; or
  * -errno as file_row_request() does. */
 int file_begin_request(struct parser *parser, int fd, void *to, size_t bytes);

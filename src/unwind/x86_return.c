@@ -239,26 +239,20 @@ enum step {
 /* Returns the code at an address, and how many bytes there are of it. */
 static const uint8_t *code_at(struct follower *follower, uint64_t address, size_t *count)
 {
-	uint64_t at = address - follower->window_from;
+	uint64_t at = address - follower->window_from, offset, left;
 
 	if (at < follower->window_bytes && follower->window_bytes - at >= X86_BYTES_MAX) {
 		*count = follower->window_bytes - at;
 		return follower->window + at;
 	}
 	*count = follower->window_bytes = 0;
-	for (uint32_t i = 0; i < follower->elf->segment_count; i++) {
-		const struct elf_segment *segment = &follower->elf->segments[i];
-		uint64_t from = address - segment->address, left = segment->file_bytes - from;
-
-		if (address < segment->address || from >= segment->file_bytes)
-			continue;
-		left = left < WINDOW_BYTES ? left : WINDOW_BYTES;
-		if (elf_file_take(follower->elf, segment->offset + from, follower->window, left))
-			continue;
-		follower->window_from = address;
-		*count = follower->window_bytes = left;
-		break;
-	}
+	if (!elf_offset_of(follower->elf, address, &offset, &left))
+		return follower->window;
+	left = left < WINDOW_BYTES ? left : WINDOW_BYTES;
+	if (elf_file_take(follower->elf, offset, follower->window, left))
+		return follower->window;
+	follower->window_from = address;
+	*count = follower->window_bytes = left;
 	return follower->window;
 }
 

@@ -3,7 +3,7 @@ import collections
 import time
 
 from harness import SLOW, Findings, case, check, let_pass, number, rows_of, unescape, wait_until
-from parts import Postgres, Session
+from parts import MariaDB, Postgres, Session
 
 WORDS = ("app_wait", "app_state", "query", "query_id", "database", "app_user", "client_app")
 # what pg_stat_activity has of a process, in the order of WORDS; of a session that runs nothing, outside of a transaction, no query
@@ -225,3 +225,75 @@ def apps_under_pgbench(ctx):
         find.expect(abs(ours - theirs) < 0.1 * SLOW, "%s: %.1f %% of samples, the server says %.1f %%", word, 100 * ours, 100 * theirs)
     find.close()
     check(len(seen) >= 3 and sum(told.values()) > 300, "too few events: %s, %s", seen, told)
+
+
+MARIADB_WORDS = ("app_wait", "app_state", "query", "database", "app_user")
+MARIADB_ASKED = """select tid, if(command = 'Sleep', '', coalesce(state, '')), command, hex(info_binary), coalesce(db, ''), user
+  from information_schema.processlist where id <> connection_id()"""
+
+
+def process_list(server):
+    """{tid: {column: text}} by the server's list of processes."""
+    table = {}
+    for line in server.ask_once(MARIADB_ASKED).splitlines():
+        tid, *words = line.split("\t")
+        table[int(tid)] = dict(zip(MARIADB_WORDS, [word if word != "NULL" else "" for word in words]))
+    return table
+
+
+@case(thorough=True)
+def apps_of_mariadb(ctx):
+    """Threads of MariaDB that sleep in a statement and in a procedure, wait for locks and are idle, in and out of a transaction, have the
+    words of the server's list of processes, statements that are long or have any characters, too; a thread that runs nothing, none."""
+    server = MariaDB(ctx)
+    server.ask_once("create table base.t (id int primary key, v int) engine=innodb; insert into base.t values (1, 1);"
+                    "create procedure base.p(x int) select x, sleep(600)")
+    idle, sleeper, long, procedure, holder, row, table, user = (server.session(ctx, tcp=number == 7) for number in range(8))
+    idle.say("set names utf8mb4; do sleep(0);")
+    sleeper.say("select sleep(600), 'größe \x1b[31m \\\\n';")
+    long.say("select sleep(600), '%s';" % ("é" * 700))
+    procedure.say("call p(4711);")
+    holder.say("begin; update t set v = 2 where id = 1;")
+    user.say("use mysql\nselect get_lock('a', 1), sleep(600);")
+    wait_until(lambda: len([told for told in process_list(server).values() if told["app_state"] == "Sleep"]) == 4, 20 * SLOW, "sessions")
+    row.say("update t set v = 3 where id = 1;")
+    wait_until(lambda: "Updating" in [told["app_wait"] for told in process_list(server).values()], 20 * SLOW, "a wait for a row")
+    table.say("alter table t add w int;")
+    lock = "Waiting for table metadata lock"
+    told = wait_until(lambda: lock in [told["app_wait"] for told in process_list(server).values()] and process_list(server), 20 * SLOW, "a lock")
+    rows = ctx.rows("-a", "-p", server.pid, seconds=2, columns=",".join(("state", "comm") + MARIADB_WORDS))
+    find, seen = Findings(), collections.Counter()
+    check(told == process_list(server), "it has changed: %s, %s", told, process_list(server))
+    for tid in {int(row["tid"]) for row in rows}:
+        row, is_told = rows_of(rows, tid)[-1], told.get(tid, {})
+        seen[is_told.get("app_wait")] += 1
+        if tid not in told:  # a thread of the server itself, or none yet has taken it from the cache
+            find.expect(not any(row[column] for column in MARIADB_WORDS), "%d, which the server does not list: %s", tid, row)
+            continue
+        whole = bytes.fromhex(is_told["query"])
+        if len(whole) > 1023:
+            words = unescape(row["query"])
+            find.expect(whole.startswith(words) and 1000 < len(words) < 1024 and words.decode(), "cut: %r", row["query"])
+        compare(find, tid, row, is_told, [column for column in MARIADB_WORDS if column != "query" or len(whole) < 1024])
+    find.close()
+    check(seen["User sleep"] == 4 and seen["Updating"] == seen[lock] == 1 and seen[""] >= 2, "%s: %s", seen, told)
+
+
+@case(thorough=True)
+def apps_follow_mariadb(ctx):
+    """No sample of a thread of MariaDB has a statement beside the state of another one: it alternates between two, as often as it can."""
+    server = MariaDB(ctx)
+    script, holder, session = server.directory + "/script", server.session(ctx), server.session(ctx)
+    with open(script, "w") as file:
+        file.write("do sleep(0.011), 'one';\ndo get_lock('a', 0.007), 'two';\n" * 400)
+    holder.say("do get_lock('a', 1);")
+    tool = ctx.stream("-a", "-F", 200, "-p", server.pid, columns="state,app_wait,query,app_state")
+    tool.wait_scans(3)
+    session.say("source %s\ndo sleep(600);" % script)
+    wait_until(lambda: "do sleep(600)" in [row["query"] for row in tool.rows()[-200:]], 60 * SLOW, "the end of the script")
+    seen = collections.Counter((row["app_wait"], row["query"]) for row in tool.interrupt() if row["state"] == "S" and row["query"])
+    one, two = seen.pop(("User sleep", "do sleep(0.011), 'one'")), seen.pop(("User lock", "do get_lock('a', 0.007), 'two'"))
+    seen.pop(("User sleep", "do sleep(600)"))
+    # a thread sleeps in a few calls for its client, too
+    wrong = {pair: count for pair, count in seen.items() if pair[0] in ("User sleep", "User lock")}
+    check(not wrong and min(one, two) > 100, "%d, %d, and %s", one, two, seen)

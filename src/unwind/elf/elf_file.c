@@ -308,6 +308,21 @@ bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *addre
 	return false;
 }
 
+bool elf_offset_of(const struct elf_file *elf, uint64_t address, uint64_t *offset, uint64_t *left)
+{
+	for (uint32_t i = 0; i < elf->segment_count; i++) {
+		const struct elf_segment *segment = &elf->segments[i];
+		uint64_t from = address - segment->address;
+
+		if (address < segment->address || from >= segment->file_bytes)
+			continue;
+		*offset = segment->offset + from;
+		*left = segment->file_bytes - from;
+		return true;
+	}
+	return false;
+}
+
 /* True if the segment's pages in memory have all of these, which begin at that offset of the file.
  * A page of the file may have the end of one segment and the start of another. */
 static bool segment_has(const struct elf_segment *segment, uint64_t offset, uint64_t bytes)

@@ -76,6 +76,10 @@ bool elf_file_symbols(const struct elf_file *elf, const char *name, elf_symbol_c
 /* Finds the address, as the file has addresses, of what is at that offset of the file. */
 bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *address);
 
+/* Finds the offset in the file of what has that address, as the file has addresses, and how many of
+ * its bytes follow there. */
+bool elf_offset_of(const struct elf_file *elf, uint64_t address, uint64_t *offset, uint64_t *left);
+
 /* Pages of a process, and the offset in a file of what they have. */
 struct elf_pages {
 	uint64_t start, end, offset;
