@@ -2,6 +2,7 @@
 #include "apps/apps.h"
 #include "apps/app_modules.h"
 #include "apps/app_program.h"
+#include "apps/golang.h"
 #include "apps/otel.h"
 #include "apps/variables.h"
 #include "base/cache.h"
@@ -85,7 +86,8 @@ struct app_process {
 	struct app_reader reader;
 	int64_t next_modules_ns;
 	unsigned int silent_looks;
-	struct otel *otel; /* owned; NULL: nothing is published */
+	struct otel *otel;    /* owned; NULL: nothing is published */
+	struct golang golang; /* zeroed: it is no such program */
 	/* owned, PROGRAM_VARIABLES_MAX of them; NULL: it has none of them */
 	struct variable_place *variables;
 };
@@ -107,7 +109,7 @@ struct apps {
 	bool hides_texts;
 	struct variable_seen seen[PROGRAM_VARIABLES_MAX];
 	struct app_page *pages; /* by hash, PAGES of them; NULL: none was wanted */
-	struct cache processes, families, threads, files, variables;
+	struct cache processes, families, threads, files, variables, golang_files;
 	struct user_memory memory;
 	unsigned int open_count, open_most; /* processes whose memory is open */
 	int64_t scan_ns, spent_ns;	    /* time that looking took in a scan, of all processes */
@@ -142,6 +144,7 @@ static void process_drop(void *entry)
 	free(process->variables);
 	process->otel = NULL;
 	process->variables = NULL;
+	process->golang.labelled = false;
 }
 
 /* Begins to read of a thread, which has not run since since_ns; 0: not known. */
@@ -256,6 +259,7 @@ struct apps *apps_new(const char *proc_root)
 	apps->files =
 		(struct cache){.entry_bytes = sizeof(struct app_file), .entries_max = FILES_MAX};
 	app_variables_init(&apps->variables);
+	golang_init(&apps->golang_files);
 	return apps;
 }
 
@@ -266,6 +270,7 @@ void apps_free(struct apps *apps)
 	cache_done(&apps->threads);
 	cache_done(&apps->files);
 	cache_done(&apps->variables);
+	cache_done(&apps->golang_files);
 	user_memory_sweep(&apps->memory, INT64_MAX);
 	free(apps->pages);
 	free(apps);
@@ -293,6 +298,7 @@ void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns)
 	cache_sweep(&apps->threads, now_ns, idle_ns);
 	cache_sweep(&apps->files, now_ns, FILES_IDLE_NS);
 	cache_sweep(&apps->variables, now_ns, FILES_IDLE_NS);
+	cache_sweep(&apps->golang_files, now_ns, FILES_IDLE_NS);
 	user_memory_sweep(&apps->memory, now_ns);
 }
 
@@ -614,6 +620,14 @@ static void otel_look(struct apps *apps, struct app_process *process,
 		}
 }
 
+static void golang_look(struct apps *apps, struct app_process *process,
+			const struct app_modules *modules)
+{
+	const struct golang *golang = golang_find(&process->reader, modules, &apps->golang_files);
+
+	process->golang = golang ? *golang : (struct golang){.labelled = false};
+}
+
 static void variables_look(struct apps *apps, struct app_process *process,
 			   const struct app_modules *modules)
 {
@@ -640,6 +654,8 @@ static void modules_look(struct apps *apps, struct app_process *process, int64_t
 	    memory_ready(&process->reader)) {
 		if (needs & NEEDS_OF_OTEL)
 			otel_look(apps, process, &modules);
+		if (needs & NEED_CONTEXT)
+			golang_look(apps, process, &modules);
 		if (needs & NEED_VARIABLES)
 			variables_look(apps, process, &modules);
 		memory_end(process, true);
@@ -681,10 +697,11 @@ static struct app_process *process_get(struct apps *apps, int64_t pid, int64_t t
 		process->next_look_ns = now_ns + (process->program ? KNOWN_OLD_NS : OTHER_OLD_NS) +
 					took_ns * LOOK_SHARE;
 	if (modules)
-		process->next_modules_ns = now_ns + took_ns * LOOK_SHARE +
-					   (process->otel || process->variables
-						    ? SPEAKING_OLD_NS
-						    : NS_PER_SECOND << process->silent_looks);
+		process->next_modules_ns =
+			now_ns + took_ns * LOOK_SHARE +
+			(process->otel || process->variables || process->golang.labelled
+				 ? SPEAKING_OLD_NS
+				 : NS_PER_SECOND << process->silent_looks);
 	if (modules && process->silent_looks < SILENT_LOOKS)
 		process->silent_looks++;
 	return process;
@@ -719,9 +736,11 @@ static void texts_hide(struct sample_app *facts)
 }
 
 /* A process may end what it publishes while its threads wait. */
-static void otel_absent(struct sample_app *facts)
+static void otel_absent(struct sample_app *facts, bool labelled)
 {
-	facts->service = facts->instance = facts->trace = facts->span = facts->context = NULL;
+	facts->service = facts->instance = facts->trace = facts->span = NULL;
+	if (!labelled)
+		facts->context = NULL;
 }
 
 /* Reads what is missing of the thread's words. */
@@ -731,24 +750,27 @@ static void thread_read(struct apps *apps, struct app_process *process, struct a
 	uint64_t own = process->program ? missing & ~NEEDS_OF_MODULES : 0;
 	uint64_t published = process->otel ? missing & NEEDS_OF_OTEL : 0;
 	uint64_t variables = process->variables ? missing & NEED_VARIABLES : 0, pointer = 0;
+	uint64_t labels = process->golang.labelled ? missing & NEED_CONTEXT : 0;
 	bool done;
 
-	if (!(own | published | variables))
+	if (!(own | published | variables | labels))
 		return;
 	memory_begin(&process->reader, tid, since_ns, now_ns);
-	if (published & ~NEED_SERVICE || variables)
+	if (published & ~NEED_SERVICE || variables || labels)
 		pointer = app_pointer(&process->reader);
 	done = (!own || process->program->read(&process->reader, own, &thread->facts)) &&
 	       (!published ||
 		otel_fill(&process->reader, process->otel, published, pointer, &thread->facts));
+	if (done && labels && !thread->facts.context)
+		thread->facts.context = golang_labels(&process->reader, &process->golang, pointer);
 	if (apps->hides_texts)
 		texts_hide(&thread->facts);
-	done = done && (!variables || memory_ready(&process->reader));
+	done = done && (!(variables | labels) || memory_ready(&process->reader));
 	if (done && variables)
 		variables_fill(&process->reader, process->variables, pointer, &thread->facts);
 	memory_end(process, done);
 	/* else it has forked, or made an exec, just now */
-	thread->known |= done ? own | published | variables : 0;
+	thread->known |= done ? own | published | variables | labels : 0;
 	if (published)
 		thread->published_ns = process->otel->published_ns;
 }
@@ -776,7 +798,7 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 		process_get(apps, sample->thread.pid, sample->thread.tid,
 			    sample->thread.tid == sample->thread.pid ? sample->thread.start_ns : 0,
 			    needs, now_ns);
-	if (!process->program && !process->otel && !process->variables)
+	if (!process->program && !process->otel && !process->variables && !process->golang.labelled)
 		return;
 	thread = thread_get(apps, sample, hint->sequence, now_ns);
 	if (published_old(process, thread, now_ns))
@@ -785,7 +807,7 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 		    hint->since_ns, now_ns);
 	sample->app = thread->facts;
 	if (!process->otel)
-		otel_absent(&sample->app);
+		otel_absent(&sample->app, process->golang.labelled);
 }
 
 void apps_lacking(const struct apps *apps, app_lacking_callback *take, void *to)

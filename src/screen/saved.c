@@ -19,6 +19,8 @@ static const struct saved_view own_views[] = {
 	 "state=D", false, NULL},
 	{"locks", "what sleeping threads that work wait for", "comm,syscall,why,waits_on",
 	 "waits_on!=", false, NULL},
+	{"queries", "in which statements the sessions of databases wait, and for what",
+	 "app_wait,querysum", "querysum!=", false, NULL},
 	{"network", "who talks to whom", "comm,pid,syscall,connection", "connection!=", false, NULL},
 	{"containers", "by container and systemd unit", "container,unit,state", "", false, NULL},
 	{"processes", "who starts processes, and what those that ended had used",

@@ -149,3 +149,46 @@ def context_of_variables(ctx):
                         ("A = var b:c", "small letters"), ("a = var b:c:u8 d", "there is more")):
         tool = ctx.plain("--context", spec, "-d", 1)
         check(tool.wait(20 * SLOW) == 2 and words in tool.err and len(tool.err.splitlines()) == 1, "%s: %s", spec, tool.err)
+
+
+def labels_of(name, ms):
+    """The labels that the program gives a thread which waits for so long, as context has them."""
+    if ms in (55, 600001):
+        return ""
+    others = 0 if name == "labels_cgo" else 1 if ms == 600000 else {0: 0, 1: 5, 2: 20}[(ms - 3) % 3]
+    return ", ".join(["größe%02d=%d" % (i, ms + i) for i in range(others)] + ["ms=%d" % ms])
+
+
+@case
+def context_of_goroutines(ctx):
+    """Each sample of a thread of Go in a call has the labels of its goroutine, or none, if that has none: also position-independent, and in C;
+    goroutines that change their labels all the time have no other labels. A stripped program shows none."""
+    seen, find, started = collections.Counter(), Findings(), {}
+    for name in "labels_go", "labels_gopie", "labels_cgo", "labels_gostripped":
+        path = os.path.join(directory_of(ctx), name)
+        if not os.path.exists(path):
+            raise Skip("no Go here")
+        started[name] = Process([path, "20"])
+        ctx.started.append(started[name])
+        wait_until(lambda: started[name].out or started[name].code is not None, 20 * SLOW, "%s ready" % name)
+    tool = ctx.stream("-a", "-F", 50, "-d", 8, "-p", ",".join(str(process.pid) for process in started.values()),
+                      columns="comm,state,syscall,arg2,context")
+    rows = tool.finish(0, 60)
+    for row in rows:
+        name = {process.pid: name for name, process in started.items()}[number(row, "pid")]
+        ms, got = int(row["arg2"] or "0", 16), unescape(row["context"]).decode()
+        if row["syscall"] != "poll" or row["state"] != "S" or name == "labels_gostripped":
+            find.expect(not got or name != "labels_gostripped", "%s: %s", name, row)
+            continue
+        expected = labels_of(name, ms)
+        # a map of so many labels is made as it grows, and may never have been moved as a whole
+        kind = (name, "none" if not expected else "others" if "größe05" in expected else "right")
+        seen[kind] += got == expected
+        seen[kind + ("lost",)] += got != expected and not got
+        find.expect(got in ("", expected), "%s: %d ms: %r", name, ms, got)
+    find.close()
+    for name in started:
+        if name != "labels_gostripped":
+            check(seen[name, "right"] > 100 and seen[name, "none"] > 100, "%s", seen)
+            # waits of a few ms are often over before they are read
+            check(seen[name, "right", "lost"] < seen[name, "right"] / 3, "%s", seen)

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LABELS_CODE_BYTES 192
+#define LABELS_AT_MAX 4096
+/* The runtime has a thread's g here where no linker of C decides, on x86-64. */
+#define G_WITHOUT_SYMBOL (-8)
 #define STRING_BYTES 16 /* size of a string of Go: an address and a length */
 
 /* .go.buildinfo: a mark, the bytes of a word, flags; since Go 1.18 texts follow the 32 bytes, each
@@ -38,9 +42,25 @@ static void version_read(struct go_program *program, const struct elf_file *elf,
 	program->version[length] = '\0';
 }
 
+/* From the thread pointer to the program's block of thread-local storage, on x86-64. */
+static int64_t tls_distance(const struct elf_file *elf)
+{
+	uint64_t align = elf->tls_align ? elf->tls_align : 1;
+
+	return -(int64_t)((elf->tls.memory_bytes + align - 1) / align * align);
+}
+
+/* What the table of symbols has. */
+struct symbols {
+	struct go_program *program;
+	const struct elf_file *elf;
+	uint64_t labels, labels_bytes; /* the function that sets labels; 0: there is none */
+};
+
 static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
 {
-	struct go_program *program = of;
+	struct symbols *symbols = of;
+	struct go_program *program = symbols->program;
 
 	program->has_symbols = true;
 	if (!name || symbol->st_shndx == SHN_UNDEF)
@@ -52,19 +72,53 @@ static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
 	} else if (!strcmp(name, "runtime.waitReasonStrings")) {
 		program->reasons = symbol->st_value;
 		program->reason_count = symbol->st_size / STRING_BYTES;
+	} else if (!strcmp(name, "runtime/pprof.runtime_setProfLabel")) {
+		symbols->labels = symbol->st_value;
+		symbols->labels_bytes = symbol->st_size;
+	} else if (!strcmp(name, "runtime.tlsg") && ELF64_ST_TYPE(symbol->st_info) == STT_TLS) {
+		program->g_at = tls_distance(symbols->elf) + (int64_t)symbol->st_value;
 	}
+}
+
+/* Finds where the function stores its argument: mov %rax,labels(%r14). All that it stores there are
+ * at one place. */
+static void labels_find(const struct symbols *symbols)
+{
+	static const unsigned char store[] = {0x49, 0x89, 0x86};
+	unsigned char code[LABELS_CODE_BYTES];
+	uint64_t offset, left, bytes = symbols->labels_bytes;
+	int32_t at, found = 0;
+
+	bytes = bytes < sizeof(code) ? bytes : sizeof(code);
+	if (!symbols->labels || !elf_offset_of(symbols->elf, symbols->labels, &offset, &left) ||
+	    bytes > left || elf_file_take(symbols->elf, offset, code, bytes))
+		return;
+	for (size_t i = 0; i + sizeof(store) + sizeof(at) <= bytes; i++) {
+		if (memcmp(code + i, store, sizeof(store)) != 0)
+			continue;
+		memcpy(&at, code + i + sizeof(store), sizeof(at));
+		if (found && at != found)
+			return;
+		found = at;
+	}
+	if (found > 0 && found < LABELS_AT_MAX && found % 8 == 0)
+		symbols->program->labels_at = (uint32_t)found;
 }
 
 int go_program_read(struct go_program *program, const struct elf_file *elf)
 {
+	struct symbols symbols = {.program = program, .elf = elf};
 	struct elf_section section;
 
 	memset(program, 0, sizeof(*program));
 	if (elf_file_section(elf, ".go.buildinfo", &section))
 		return -ENOENT;
 	version_read(program, elf, &section);
+	program->g_at = G_WITHOUT_SYMBOL;
 	if (!elf->narrow)
-		elf_file_symbols(elf, ".symtab", symbol_take, program, &section);
+		elf_file_symbols(elf, ".symtab", symbol_take, &symbols, &section);
+	if (elf->machine == EM_X86_64)
+		labels_find(&symbols);
 	return 0;
 }
 

@@ -26,7 +26,11 @@ struct go_program {
 	uint64_t list;			/* runtime.allgptr: pointer to an array of pointers */
 	uint64_t count;			/* runtime.allglen: their number */
 	uint64_t reasons, reason_count; /* runtime.waitReasonStrings: an array of strings */
-	char version[GO_VERSION_SIZE];	/* "go1.19.8"; empty: not known */
+	/* x86-64: where a struct g has the labels that runtime/pprof sets, by the code that sets
+	 * them; 0: the program sets none, or it is not known */
+	uint32_t labels_at;
+	int64_t g_at;		       /* from the thread pointer to the thread's g; x86-64 */
+	char version[GO_VERSION_SIZE]; /* "go1.19.8"; empty: not known */
 };
 
 /* Returns 0, or -ENOENT: the file is no program of Go. */
