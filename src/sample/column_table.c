@@ -232,8 +232,8 @@ static struct column columns[] = {
 	{"span_id", "SPAN_ID", "span of that trace", KIND_TEXT, ROLE_KEY, NEED_TRACE, 16,
 	 AT(app.span)},
 	{"context", "CONTEXT",
-	 "attributes of that span that the program publishes, key=value; read only if this column "
-	 "is named",
+	 "attributes of that span that the program publishes, or labels of the goroutine, "
+	 "key=value; read only if this column is named",
 	 KIND_TEXT, ROLE_KEY, NEED_CONTEXT, 30, AT(app.context)},
 	{"service", "SERVICE", "name of the service that the process says it is (OpenTelemetry)",
 	 KIND_TEXT, ROLE_KEY, NEED_SERVICE, 15, AT(app.service)},

@@ -19,8 +19,6 @@ static const struct saved_view own_views[] = {
 	 "state=D", false, NULL},
 	{"locks", "what sleeping threads that work wait for", "comm,syscall,why,waits_on",
 	 "waits_on!=", false, NULL},
-	{"queries", "in which statements the sessions of databases wait, and for what",
-	 "app_wait,querysum", "querysum!=", false, NULL},
 	{"network", "who talks to whom", "comm,pid,syscall,connection", "connection!=", false, NULL},
 	{"containers", "by container and systemd unit", "container,unit,state", "", false, NULL},
 	{"processes", "who starts processes, and what those that ended had used",
@@ -29,6 +27,8 @@ static const struct saved_view own_views[] = {
 	{"memory", "which processes have memory, in RAM and swapped out, and read it from disks",
 	 "pid,exe,user,rss_bytes,rss_anon_bytes,rss_peak_bytes,vm_swap_bytes,majflt,cgroup",
 	 "", true, "rss_bytes"},
+	{"queries", "in which statements sessions of databases wait, and for what",
+	 "app_wait,querysum", "querysum!=", true, NULL},
 };
 /* clang-format on */
 

@@ -1,5 +1,6 @@
 """What programs say of their own threads (src/apps). Truth is what the program itself reports of them in the same run."""
 import collections
+import re
 import time
 
 from harness import SLOW, Findings, case, check, let_pass, number, rows_of, unescape, wait_until
@@ -276,6 +277,9 @@ def apps_of_mariadb(ctx):
             find.expect(whole.startswith(words) and 1000 < len(words) < 1024 and words.decode(), "cut: %r", row["query"])
         compare(find, tid, row, is_told, [column for column in MARIADB_WORDS if column != "query" or len(whole) < 1024])
     find.close()
+    tool = ctx.plain("--view", "queries", "-p", server.pid, "-d", 1)
+    tool.finish_plain(0, 30 * SLOW)
+    check(re.search(r"Updating +update t set v = \? where id = \?\n", tool.out.decode()), "%s", tool.out.decode())
     check(seen["User sleep"] == 4 and seen["Updating"] == seen[lock] == 1 and seen[""] >= 2, "%s: %s", seen, told)
 
 
