@@ -4,17 +4,14 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "unwind/file_request.h"
+#include "unwind/go_labels.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_NUMBER 0 /* by which the parser knows the file, until it forgets it */
-#define LISTS_SINCE 24
-#define MAPS_SINCE 13
 
 /* struct g, the same since Go 1.13 as far as the address of itself, which is after 1.24, too, at
  * one of two places: sched has lost a member behind it. */
@@ -29,46 +26,7 @@
 #define M_CURRENT_LAST 27
 #define M_WORDS (M_CURRENT_LAST + 1)
 
-#define LABELS_MAX 64
-#define LABEL_BYTES 256 /* of a key or a value; longer ones are cut */
 #define STACK_BYTES_MAX (UINT64_C(1) << 30)
-
-/* Maps of Go before 1.24 (src/runtime/map.go): groups of 8 pairs. */
-#define GROUP_PAIRS 8
-#define GROUPS_LOG_MAX 4 /* more are more than LABELS_MAX */
-#define PAIR_FILLED 5	 /* minTopHash */
-#define GROUPS_CHAINED_MAX 8
-
-struct go_string {
-	uint64_t address, bytes;
-};
-
-struct label {
-	struct go_string key, value;
-};
-
-struct go_list {
-	uint64_t address, count, capacity;
-};
-
-struct go_map {
-	uint64_t count;
-	uint8_t flags, groups_log;
-	uint16_t overflows;
-	uint32_t seed;
-	uint64_t groups, old_groups;
-};
-
-struct go_group {
-	uint8_t marks[GROUP_PAIRS];
-	struct go_string keys[GROUP_PAIRS], values[GROUP_PAIRS];
-	uint64_t next;
-};
-
-struct labels {
-	struct label labels[LABELS_MAX];
-	size_t count;
-};
 
 struct known_file {
 	struct cache_entry entry; /* key: hash of device and inode */
@@ -83,21 +41,10 @@ void golang_init(struct cache *files)
 				.entries_max = GOLANG_FILES_MAX};
 }
 
-/* Returns the minor version of "go1.19.8"; 0: it is none that is known. */
-static unsigned int version_minor(const char *version)
-{
-	unsigned int minor;
-	char after = '.';
-
-	return sscanf(version, "go1.%2u%c", &minor, &after) >= 1 && strchr(". -rb", after) ? minor
-											   : 0;
-}
-
 /* False: it is not known now. */
 static bool file_read(struct golang *golang, struct parser *parser, struct elf_file *elf)
 {
 	struct file_go_answer answer;
-	unsigned int minor;
 	int err = file_head_request(parser, elf);
 
 	*golang = (struct golang){.labelled = false};
@@ -106,9 +53,8 @@ static bool file_read(struct golang *golang, struct parser *parser, struct elf_f
 	if (err)
 		return err == -ENOEXEC;
 	file_drop(parser, FILE_NUMBER);
-	minor = version_minor(answer.program.version);
-	golang->labelled = answer.is_go && answer.program.labels_at && minor >= MAPS_SINCE;
-	golang->lists = minor >= LISTS_SINCE;
+	golang->labelled = answer.is_go && answer.program.labels_at;
+	golang->listed = answer.program.labels_listed;
 	golang->g_at = answer.program.g_at;
 	golang->labels_at = answer.program.labels_at;
 	return true;
@@ -171,112 +117,21 @@ static uint64_t g_find(struct app_reader *reader, const struct golang *golang, u
 	return 0;
 }
 
-static void label_add(struct labels *labels, struct go_string key, struct go_string value)
+static bool memory_read(void *of, uint64_t address, void *to, size_t bytes)
 {
-	if (labels->count < LABELS_MAX)
-		labels->labels[labels->count++] = (struct label){key, value};
-}
-
-static void list_read(struct app_reader *reader, uint64_t address, struct labels *labels)
-{
-	struct go_list list;
-
-	if (!app_read(reader, address, &list, sizeof(list)) || !list.count ||
-	    list.count > LABELS_MAX || list.count > list.capacity)
-		return;
-	labels->count = list.count;
-	if (!app_read(reader, list.address, labels->labels, list.count * sizeof(struct label)))
-		labels->count = 0;
-}
-
-/* Reads a group of pairs, and those that it leads to. */
-static bool group_read(struct app_reader *reader, uint64_t address, struct labels *labels)
-{
-	struct go_group group;
-
-	for (int chained = 0; address && chained < GROUPS_CHAINED_MAX; chained++) {
-		if (!app_read(reader, address, &group, sizeof(group)))
-			return false;
-		for (int i = 0; i < GROUP_PAIRS; i++)
-			if (group.marks[i] >= PAIR_FILLED)
-				label_add(labels, group.keys[i], group.values[i]);
-		address = group.next;
-	}
-	return !address;
-}
-
-static void map_read(struct app_reader *reader, uint64_t address, struct labels *labels)
-{
-	struct go_map map;
-
-	/* groups that have not been moved yet as the map grew: which ones, is not known */
-	if (!app_read(reader, address, &address, sizeof(address)) ||
-	    !app_read(reader, address, &map, sizeof(map)) || !map.count || map.count > LABELS_MAX ||
-	    map.groups_log > GROUPS_LOG_MAX || map.old_groups)
-		return;
-	for (uint64_t i = 0; i < UINT64_C(1) << map.groups_log; i++)
-		if (!group_read(reader, map.groups + i * sizeof(struct go_group), labels))
-			break;
-	if (labels->count != map.count)
-		labels->count = 0;
-}
-
-/* False: it can't be read. */
-static bool string_add(struct app_reader *reader, struct go_string string, struct text *text)
-{
-	char bytes[LABEL_BYTES];
-	size_t count = string.bytes < sizeof(bytes) ? string.bytes : sizeof(bytes);
-
-	if (count && !app_read(reader, string.address, bytes, count))
-		return false;
-	/* cut before a character */
-	while (count && count < string.bytes && ((unsigned char)bytes[count - 1] & 0xc0) == 0x80)
-		count--;
-	if (count && count < string.bytes)
-		count--;
-	text_add(text, bytes, strnlen(bytes, count));
-	return true;
-}
-
-static int text_compare(const void *one, const void *other)
-{
-	return strcmp(*(const char *const *)one, *(const char *const *)other);
-}
-
-/* Joins the labels in the order of their texts. NULL: one of them can't be read. */
-static const char *labels_join(struct app_reader *reader, const struct labels *labels)
-{
-	static struct text text;
-	const char *texts[LABELS_MAX];
-
-	for (size_t i = 0; i < labels->count; i++) {
-		text_clear(&text);
-		if (!string_add(reader, labels->labels[i].key, &text))
-			return NULL;
-		text_add_char(&text, '=');
-		if (!string_add(reader, labels->labels[i].value, &text))
-			return NULL;
-		texts[i] = name_transient(text.bytes, text.length);
-	}
-	qsort(texts, labels->count, sizeof(texts[0]), text_compare);
-	text_clear(&text);
-	for (size_t i = 0; i < labels->count; i++) {
-		text_add_string(&text, i ? ", " : "");
-		text_add_string(&text, texts[i]);
-	}
-	return text.length ? name_transient(text.bytes, text.length) : NULL;
+	return app_read(of, address, to, bytes);
 }
 
 const char *golang_labels(struct app_reader *reader, const struct golang *golang, uint64_t pointer)
 {
+	static struct text text;
+	const struct go_labels_source source = {
+		.listed = golang->listed, .read = memory_read, .of = reader};
 	uint64_t g = g_find(reader, golang, pointer), address;
-	struct labels labels = {.count = 0};
 
-	if (!g || !app_read(reader, g + golang->labels_at, &address, sizeof(address)) || !address)
-		return NULL;
-	if (golang->lists)
-		list_read(reader, address, &labels);
-	else
-		map_read(reader, address, &labels);
-	return labels.count ? labels_join(reader, &labels) : NULL;
+	text_clear(&text);
+	return g && app_read(reader, g + golang->labels_at, &address, sizeof(address)) &&
+			       go_labels_add(&source, address, &text)
+		       ? name_transient(text.bytes, text.length)
+		       : NULL;
 }

@@ -4,8 +4,7 @@
  *
  * A thread has its goroutine, a struct g (src/runtime/runtime2.go), in thread-local storage; or,
  * while it runs code of C or the runtime's own, the one of its own stack, whose struct m leads to
- * it. Where a g has its labels the code says that sets them (unwind/elf/go_program.h). They are a
- * list of pairs since Go 1.24, a map of strings before. Neither is changed after it was made.
+ * it. Where a g has its labels the code says that sets them (unwind/elf/go_program.h).
  */
 #ifndef TSNAP_APPS_GOLANG_H
 #define TSNAP_APPS_GOLANG_H
@@ -21,7 +20,7 @@ struct app_reader;
 /* What is known of a program's file. */
 struct golang {
 	bool labelled; /* labels of its goroutines can be found */
-	bool lists;    /* they are lists */
+	bool listed;   /* they are lists: unwind/go_labels.h */
 	int64_t g_at;  /* from the thread pointer */
 	uint32_t labels_at;
 };

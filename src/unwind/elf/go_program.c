@@ -4,10 +4,13 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LABELS_CODE_BYTES 192
+#define LABELS_SINCE 13 /* minor versions of Go */
+#define LISTS_SINCE 24
 #define LABELS_AT_MAX 4096
 /* The runtime has a thread's g here where no linker of C decides, on x86-64. */
 #define G_WITHOUT_SYMBOL (-8)
@@ -40,6 +43,16 @@ static void version_read(struct go_program *program, const struct elf_file *elf,
 	    elf_file_take(elf, section->offset + sizeof(head), program->version, length))
 		length = 0;
 	program->version[length] = '\0';
+}
+
+/* Returns the minor version of "go1.19.8"; 0: it is none that is known. */
+static unsigned int version_minor(const char *version)
+{
+	unsigned int minor;
+	char after = '.';
+
+	return sscanf(version, "go1.%2u%c", &minor, &after) >= 1 && strchr(". -rb", after) ? minor
+											   : 0;
 }
 
 /* From the thread pointer to the program's block of thread-local storage, on x86-64. */
@@ -107,6 +120,7 @@ static void labels_find(const struct symbols *symbols)
 
 int go_program_read(struct go_program *program, const struct elf_file *elf)
 {
+	unsigned int minor;
 	struct symbols symbols = {.program = program, .elf = elf};
 	struct elf_section section;
 
@@ -117,8 +131,10 @@ int go_program_read(struct go_program *program, const struct elf_file *elf)
 	program->g_at = G_WITHOUT_SYMBOL;
 	if (!elf->narrow)
 		elf_file_symbols(elf, ".symtab", symbol_take, &symbols, &section);
-	if (elf->machine == EM_X86_64)
+	minor = version_minor(program->version);
+	if (elf->machine == EM_X86_64 && minor >= LABELS_SINCE)
 		labels_find(&symbols);
+	program->labels_listed = minor >= LISTS_SINCE;
 	return 0;
 }
 

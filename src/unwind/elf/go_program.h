@@ -29,6 +29,7 @@ struct go_program {
 	/* x86-64: where a struct g has the labels that runtime/pprof sets, by the code that sets
 	 * them; 0: the program sets none, or it is not known */
 	uint32_t labels_at;
+	uint8_t labels_listed;	       /* bool: they are lists (unwind/go_labels.h) */
 	int64_t g_at;		       /* from the thread pointer to the thread's g; x86-64 */
 	char version[GO_VERSION_SIZE]; /* "go1.19.8"; empty: not known */
 };
