@@ -55,6 +55,7 @@ struct config {
 	bool named;		     /* processes were named without -p */
 	bool goroutines;	     /* --goroutines: mode becomes MODE_GOROUTINES */
 	int64_t goroutines_pid;	     /* -p as an id, with --goroutines */
+	bool goroutines_labels;	     /* -G context, with --goroutines */
 	const char *user;	     /* -u as typed: a name or uid; NULL: all */
 	const char *comm;	     /* -c pattern; NULL: all */
 	const char *query_text;	     /* --query-text: "on" or "off"; NULL: on */

@@ -23,6 +23,7 @@ static const struct column row_columns[] = {
 	{"waited_ns", "", "", KIND_NS, ROLE_MEASURE, 0, 0, AT(waited_ns)},
 	{"runtime", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(runtime)},
 	{"stack", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(stack)},
+	{"context", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(context)}, /* if it is asked for */
 };
 
 #define COLUMN_COUNT (sizeof(row_columns) / sizeof(row_columns[0]))
@@ -41,19 +42,20 @@ static void row_take(void *to, const struct goroutine_row *row)
 	rows->items[rows->count++] = *row;
 }
 
-static void rows_write(const struct rows *rows, const struct renderer *renderer, struct text *out)
+static void rows_write(const struct rows *rows, bool labels, const struct renderer *renderer,
+		       struct text *out)
 {
-	struct column_list list = {.count = COLUMN_COUNT};
+	struct column_list list = {.count = COLUMN_COUNT - !labels};
 	struct grid grid = {0};
 	const struct interval interval = {.grid = &grid};
 	union value *value;
 
-	for (size_t i = 0; i < COLUMN_COUNT; i++)
+	for (size_t i = 0; i < list.count; i++)
 		list.items[i] = &row_columns[i];
 	grid_size(&grid, &list, rows->count);
 	value = grid.values;
 	for (size_t row = 0; row < rows->count; row++)
-		for (size_t i = 0; i < COLUMN_COUNT; i++)
+		for (size_t i = 0; i < list.count; i++)
 			*value++ = column_read(&row_columns[i], &rows->items[row]);
 	if (renderer->begin)
 		renderer->begin(out, &list);
@@ -67,10 +69,11 @@ int goroutine_rows_print(const struct config *config, void (*complain)(const cha
 	struct text missed = {0}, out = {0};
 	struct rows rows = {NULL, 0, 0};
 	int err = live_goroutines(config->goroutines_pid, config->all_states,
-				  config->live.no_sandbox, row_take, &rows, &missed, e);
+				  config->goroutines_labels, config->live.no_sandbox, row_take,
+				  &rows, &missed, e);
 
 	if (!err) {
-		rows_write(&rows, config->format, &out);
+		rows_write(&rows, config->goroutines_labels, config->format, &out);
 		err = output_write(STDOUT_FILENO, text_string(&out), out.length);
 		if (err == -EPIPE)
 			err = 0;

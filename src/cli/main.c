@@ -215,7 +215,8 @@ static int mode_run(const struct config *config, struct error *e)
 		if (config->format)
 			return goroutine_rows_print(config, output_complain, e);
 		err = live_goroutines(config->goroutines_pid, config->all_states,
-				      config->live.no_sandbox, NULL, NULL, &words, e);
+				      config->goroutines_labels, config->live.no_sandbox, NULL,
+				      NULL, &words, e);
 		break;
 	case MODE_SNAPSHOT:
 		return snapshot_make(config, e);

@@ -506,10 +506,15 @@ static int goroutines_check(struct config *config, struct error *e)
 		return usage(e, "--goroutines", "needs -p PID: the id of one process");
 	if (config->live.descendants || config->live.threads || config->user || config->comm ||
 	    config->live.cgroup || config->filter || config->columns || config->by ||
-	    config->more_columns || config->duration_us || config->interval_us || config->count)
+	    (config->more_columns && strcmp(config->more_columns, "context") != 0) ||
+	    config->duration_us || config->interval_us || config->count)
 		return usage(e, "--goroutines",
-			     "shows one process at one moment: it takes -p PID, and -a for the "
-			     "goroutines of Go's runtime");
+			     "shows one process at one moment: it takes -p PID, -a for the "
+			     "goroutines of Go's runtime, and -G context for labels");
+	if (config->more_columns && config->live.hides_texts)
+		return usage(e, "--goroutines",
+			     "-G context has texts, which --query-text off hides");
+	config->goroutines_labels = config->more_columns;
 	config->goroutines_pid = strtoll(digits, NULL, 10);
 	return 0;
 }

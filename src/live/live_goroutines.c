@@ -37,7 +37,7 @@ static const char *group_reason(const struct goroutines *goroutines,
 }
 
 static void group_add(const struct goroutines *goroutines, const struct goroutine_group *group,
-		      struct text *out)
+		      bool labels, struct text *out)
 {
 	const char *reason = group_reason(goroutines, group);
 	struct text words = {0};
@@ -50,6 +50,10 @@ static void group_add(const struct goroutines *goroutines, const struct goroutin
 		text_add_format(out, "%9.1f  ", (double)group->waited_ns / NS_PER_SECOND);
 	else
 		text_add_string(out, "        -  ");
+	if (labels) {
+		text_add_printable(out, group->labels ? group->labels : "-");
+		text_add_string(out, "  ");
+	}
 	if (!group->frame_count)
 		text_add_char(out, '-');
 	stack_add(goroutines, group, out);
@@ -69,7 +73,7 @@ static void missed_add(const struct goroutines *goroutines, struct text *out)
 }
 
 static void goroutines_describe(const struct goroutines *goroutines, int64_t pid, bool all,
-				struct text *out)
+				bool labels, struct text *out)
 {
 	bool waited = true;
 
@@ -78,14 +82,15 @@ static void goroutines_describe(const struct goroutines *goroutines, int64_t pid
 	text_add_printable(out, goroutines->version);
 	text_add_format(out, "; %llu more are its runtime's own%s\n\n",
 			(unsigned long long)goroutines->counts.system, all ? "" : " (-a)");
-	text_add_string(out, "  COUNT  STATE      REASON                   WAITED_S  STACK\n");
+	text_add_format(out, "  COUNT  STATE      REASON                   WAITED_S  %sSTACK\n",
+			labels ? "CONTEXT  " : "");
 	for (size_t i = 0; i < goroutines->group_count; i++) {
 		const struct goroutine_group *group = &goroutines->groups[i];
 
 		if (group->system && !all)
 			continue;
 		waited &= group->waited_ns >= 0;
-		group_add(goroutines, group, out);
+		group_add(goroutines, group, labels, out);
 	}
 	text_add_string(out, "\nWAITED_S: of the one that has waited longest, as Go's runtime "
 			     "dates it, at garbage collections");
@@ -119,13 +124,14 @@ static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bo
 		row.waited_ns = group->waited_ns >= 0 ? group->waited_ns : ABSENT;
 		row.runtime = group->system;
 		row.stack = transient_or_none(text_string(&stack));
+		row.context = group->labels ? name_transient_string(group->labels) : NULL;
 		take(to, &row);
 	}
 	text_done(&stack);
 }
 
-int live_goroutines(int64_t pid, bool all, bool free, goroutine_callback *take, void *to,
-		    struct text *out, struct error *e)
+int live_goroutines(int64_t pid, bool all, bool labels, bool free, goroutine_callback *take,
+		    void *to, struct text *out, struct error *e)
 {
 	struct parsers *parsers = parsers_begin(goroutine_service, free, 1u << PARSER_NAMES);
 	struct goroutines goroutines = {.group_count = 0};
@@ -141,13 +147,13 @@ int live_goroutines(int64_t pid, bool all, bool free, goroutine_callback *take, 
 				"goroutines: the process that parses files can't be started: %s",
 				strerror(-parsers_lacking(parsers)));
 	else
-		err = goroutines_read(&goroutines, PROC_ROOT, pid, &parsers->parser[PARSER_NAMES],
-				      e);
+		err = goroutines_read(&goroutines, PROC_ROOT, pid, labels,
+				      &parsers->parser[PARSER_NAMES], e);
 	if (!err && take) {
 		goroutines_give(&goroutines, pid, all, take, to);
 		missed_add(&goroutines, out);
 	} else if (!err) {
-		goroutines_describe(&goroutines, pid, all, out);
+		goroutines_describe(&goroutines, pid, all, labels, out);
 	}
 	goroutines_done(&goroutines);
 	parsers_end(parsers);

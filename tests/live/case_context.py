@@ -1,6 +1,8 @@
 """What programs publish for OpenTelemetry (src/apps/otel.c): which service a process is, and which trace each of its threads works for.
 tests/stack/context.c knows what each of its threads publishes."""
 import collections
+import csv
+import io
 import os
 
 from case_stacks import directory_of
@@ -192,3 +194,30 @@ def context_of_goroutines(ctx):
             check(seen[name, "right"] > 100 and seen[name, "none"] > 100, "%s", seen)
             # waits of a few ms are often over before they are read
             check(seen[name, "right", "lost"] < seen[name, "right"] / 3, "%s", seen)
+
+
+@case
+def context_of_parked(ctx):
+    """--goroutines has the labels of goroutines without a thread if -G context asks for them, and counts them apart; else it has none. With
+    --query-text off they can't be asked for."""
+    path = os.path.join(directory_of(ctx), "labels_go")
+    if not os.path.exists(path):
+        raise Skip("no Go here")
+    process = Process([path, "20"])
+    ctx.started.append(process)
+    wait_until(lambda: process.out or process.code is not None, 20 * SLOW, "ready")
+    parked = {"parked=0": 3, "parked=1": 2, "": 1}
+    for more, expected in ((["-G", "context"], parked), ([], {"": 6})):
+        tool = ctx.plain("--goroutines", "-p", process.pid, "--csv", *more)
+        tool.finish_plain(0, 30 * SLOW)
+        rows = [row for row in csv.DictReader(io.StringIO(tool.out.decode())) if "main.park" in row["stack"]]
+        got = collections.Counter()
+        for row in rows:
+            got[row.get("context", "")] += int(row["count"])
+        check(got == expected and ("context" in rows[0]) == bool(more), "%s: %s", more, rows)
+    tool = ctx.plain("--goroutines", "-p", process.pid, "-G", "context")
+    tool.finish_plain(0, 30 * SLOW)
+    text = tool.out.decode()
+    check("CONTEXT  STACK" in text and "parked=0  main." in text and "größe00=600000, ms=600000  main." in text, "%s", text)
+    tool = ctx.plain("--goroutines", "-p", process.pid, "-G", "context", "--query-text", "off")
+    check(tool.wait(30 * SLOW) == 2 and not tool.out, "%s%s", tool.out, tool.err)

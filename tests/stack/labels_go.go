@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Goroutines with labels of runtime/pprof, each in a call of its own thread: poll() for as many ms as its label says, so that each sample
-// of such a call has its truth. A goroutine of 55 ms has no label. Arguments: the most ms of those that change all the time.
+// of such a call has its truth. A goroutine of 55 ms has no label. Others have no thread, as they receive what nobody sends. Arguments: the
+// most ms of those that change all the time.
 package main
 
 import (
@@ -23,7 +24,18 @@ func labels(ms, others int) pprof.LabelSet {
 	return pprof.Labels(words...)
 }
 
+//go:noinline
+func park(never chan int) { <-never }
+
 func main() {
+	never := make(chan int)
+	for i := 0; i < 6; i++ { // three with a label, two with another one, one without
+		if i == 5 {
+			go park(never)
+		} else {
+			pprof.Do(context.Background(), pprof.Labels("parked", strconv.Itoa(i/3)), func(context.Context) { go park(never) })
+		}
+	}
 	most, _ := strconv.Atoi(os.Args[1])
 	for first := 0; first < 3; first++ { // changes, with no, some or many other labels
 		go func(first int) {

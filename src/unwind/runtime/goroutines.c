@@ -5,6 +5,7 @@
 #include "proc/proc.h"
 #include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
+#include "unwind/go_labels.h"
 #include "unwind/runtime/runtime_service.h"
 #include "unwind/thread_memory.h"
 
@@ -99,8 +100,10 @@ bool goroutine_waits(uint32_t state)
 
 void goroutines_done(struct goroutines *goroutines)
 {
-	for (size_t i = 0; i < goroutines->group_count; i++)
+	for (size_t i = 0; i < goroutines->group_count; i++) {
 		free(goroutines->groups[i].frames);
+		free(goroutines->groups[i].labels);
+	}
 	for (size_t i = 0; i < goroutines->locations.count; i++)
 		free(((struct goroutine_location *)goroutines->locations.rows)[i].name);
 	free(goroutines->groups);
@@ -297,14 +300,42 @@ static uint64_t stack_hash(const struct goroutines *to, const uint64_t *frames, 
 	return hash_bytes(functions, count * sizeof(*functions));
 }
 
+static bool label_read(void *of, uint64_t address, void *to, size_t bytes)
+{
+	return memory_read(of, address, to, bytes);
+}
+
+/* Reads the labels of a goroutine that does not run, cut to their size; "": it has none. */
+static const char *labels_read(struct reader *reader, uint64_t address)
+{
+	static struct text text;
+	const struct go_program *program = reader->source->program;
+	const struct go_labels_source source = {
+		.listed = program->labels_listed, .read = label_read, .of = reader};
+
+	text_clear(&text);
+	if (reader->source->labels && program->labels_at &&
+	    memory_read(reader, address + program->labels_at, &address, sizeof(address)) && address)
+		go_labels_add(&source, address, &text);
+	if (text.length >= GOROUTINE_LABELS_SIZE) {
+		size_t length = GOROUTINE_LABELS_SIZE - 1;
+
+		while (length && ((unsigned char)text.bytes[length] & 0xc0) == 0x80)
+			length--;
+		text.bytes[length] = '\0';
+	}
+	return text_string(&text);
+}
+
 static void routine_count(struct reader *reader, const struct routine *routine,
-			  const uint64_t *frames, uint32_t count, bool cut)
+			  const uint64_t *frames, uint32_t count, bool cut, const char *labels)
 {
 	struct goroutines *to = reader->to;
 	struct {
-		uint64_t stack, state, reason, cut;
+		uint64_t stack, state, reason, cut, labels;
 	} what = {stack_hash(to, frames, count), routine->state,
-		  goroutine_waits(routine->state) ? routine->reason : 0, cut};
+		  goroutine_waits(routine->state) ? routine->reason : 0, cut,
+		  hash_bytes(labels, strlen(labels))};
 	int64_t now_ns = clock_monotonic_ns(), since_ns = (int64_t)routine->since;
 	struct goroutine_group *group;
 	bool added;
@@ -322,7 +353,8 @@ static void routine_count(struct reader *reader, const struct routine *routine,
 			.system = begun_by_runtime(to, frames, count, cut),
 			.cut = cut,
 			.frame_count = count,
-			.frames = memory_get((count + 1) * sizeof(*frames))};
+			.frames = memory_get((count + 1) * sizeof(*frames)),
+			.labels = *labels ? memory_text(labels, strlen(labels)) : NULL};
 		memcpy(group->frames, frames, count * sizeof(*frames));
 	}
 	group->count++;
@@ -341,6 +373,7 @@ static enum taken routine_try(struct reader *reader, uint64_t address)
 {
 	uint64_t frames[GOROUTINE_FRAMES_MAX];
 	struct routine before, after;
+	const char *labels = "";
 	uint32_t count = 0;
 	bool cut = false;
 
@@ -352,13 +385,15 @@ static enum taken routine_try(struct reader *reader, uint64_t address)
 		return TAKEN_UNREAD;
 	if (before.state == GO_COPIED)
 		return TAKEN_NOT;
-	if (before.state != GO_RUNNING)
+	if (before.state != GO_RUNNING) {
 		count = stack_walk(reader, &before, frames, &cut);
+		labels = labels_read(reader, address);
+	}
 	if (!routine_read(reader, address, reader->state_at, &after))
 		return TAKEN_UNREAD;
 	if (before.state == GO_RUNNING ? after.state != GO_RUNNING : !routine_same(&before, &after))
 		return TAKEN_NOT;
-	routine_count(reader, &before, frames, count, cut);
+	routine_count(reader, &before, frames, count, cut, labels);
 	return TAKEN;
 }
 
@@ -501,6 +536,7 @@ struct goroutine_request {
 	uint32_t number;   /* the file's number in the parser (file_request.h) */
 	uint64_t distance; /* as in struct goroutine_source */
 	uint64_t group;	   /* index of the requested group */
+	uint8_t labels;	   /* bool, as in struct goroutine_source */
 	struct go_program program;
 };
 
@@ -513,8 +549,9 @@ struct goroutines_answer {
 };
 
 struct goroutine_group_answer {
-	struct goroutine_group group; /* group without frames */
+	struct goroutine_group group; /* group without frames and labels */
 	uint64_t frames[GOROUTINE_FRAMES_MAX];
+	char labels[GOROUTINE_LABELS_SIZE];
 };
 
 _Static_assert(sizeof(struct goroutines_answer) <= PARSER_MESSAGE_MAX, "one message");
@@ -534,6 +571,7 @@ static size_t all_answer(const struct parser_request *request, struct goroutine_
 	/* 0 reads left: each piece that is read begins with reads of its own */
 	const struct goroutine_source source = {.memory = runtime_memory_begin(request, 0),
 						.program = &of->program,
+						.labels = of->labels,
 						.distance = of->distance,
 						.request = location_find,
 						.of = &of->number};
@@ -562,6 +600,9 @@ static size_t group_answer(const struct goroutine_request *of,
 	memset(answer, 0, sizeof(*answer));
 	answer->group = *group;
 	answer->group.frames = NULL;
+	answer->group.labels = NULL;
+	if (group->labels)
+		snprintf(answer->labels, sizeof(answer->labels), "%s", group->labels);
 	memcpy(answer->frames, group->frames, group->frame_count * sizeof(*answer->frames));
 	return sizeof(*answer);
 }
@@ -661,6 +702,8 @@ static int group_take(struct goroutines *goroutines, struct parser *parser, uint
 					 goroutines->group_count + 1, sizeof(*goroutines->groups));
 	group = &goroutines->groups[goroutines->group_count++];
 	*group = answer.group;
+	answer.labels[GOROUTINE_LABELS_SIZE - 1] = '\0';
+	group->labels = *answer.labels ? memory_text(answer.labels, strlen(answer.labels)) : NULL;
 	group->frames = memory_get((group->frame_count + 1) * sizeof(*group->frames));
 	memcpy(group->frames, answer.frames, group->frame_count * sizeof(*group->frames));
 	return frames_name(goroutines, parser, group);
@@ -706,10 +749,10 @@ static const char *program_refused(const struct file_go_answer *answer)
 
 /* Reads all of the goroutines of a program. fd: descriptor of the program's file; memory:
  * descriptor of the process' memory. */
-static int program_read(struct goroutines *goroutines, const char *proc_root, int64_t pid, int fd,
-			int memory, struct parser *parser, struct error *e)
+static int program_read(struct goroutines *goroutines, const char *proc_root, int64_t pid,
+			bool labels, int fd, int memory, struct parser *parser, struct error *e)
 {
-	struct goroutine_request request = {.kind = GOROUTINES_READ};
+	struct goroutine_request request = {.kind = GOROUTINES_READ, .labels = labels};
 	struct file_go_answer answer = {.is_go = false};
 	struct elf_file elf = {.fd = fd};
 	struct stat status;
@@ -736,7 +779,7 @@ static int program_read(struct goroutines *goroutines, const char *proc_root, in
 	return routines_take(goroutines, parser, pid, memory, &request, e);
 }
 
-int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid,
+int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid, bool labels,
 		    struct parser *parser, struct error *e)
 {
 	char path[PATH_MAX];
@@ -753,7 +796,7 @@ int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_
 		err = error_set(e, errno, EXIT_FAILED, "goroutines of process %lld: %s: %s",
 				(long long)pid, path, strerror(errno));
 	else
-		err = program_read(goroutines, proc_root, pid, fd, memory, parser, e);
+		err = program_read(goroutines, proc_root, pid, labels, fd, memory, parser, e);
 	if (memory >= 0)
 		close(memory);
 	close(fd);

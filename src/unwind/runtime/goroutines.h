@@ -27,6 +27,7 @@ struct thread_memory;
 #define GOROUTINE_GROUPS_MAX 65536
 #define GOROUTINE_REASONS_MAX 96
 #define GOROUTINE_REASON_SIZE 48
+#define GOROUTINE_LABELS_SIZE 1024 /* with the NUL; more is cut */
 
 /* A function at an address; name is NULL where there is none. */
 struct goroutine_location {
@@ -48,6 +49,7 @@ struct goroutine_group {
 	/* Stack of one of the goroutines: addresses as the file has them, innermost first;
 	 * owned. */
 	uint64_t *frames;
+	char *labels; /* owned; NULL: it has none, or they were not asked for */
 };
 
 struct goroutine_counts {
@@ -72,6 +74,7 @@ struct goroutine_source {
 	struct thread_memory *memory; /* memory of the process */
 	int64_t tid;		      /* argument of thread_memory_begin(); 0: it needs none */
 	const struct go_program *program;
+	bool labels;	   /* groups are of the same labels, too */
 	uint64_t distance; /* addresses in the process, less those in the file */
 	/* Requests the function at an address of the file. Returns 0 or -errno. */
 	int (*request)(void *of, uint64_t address, struct file_go_frame_answer *answer);
@@ -87,8 +90,9 @@ int goroutines_list(struct goroutines *goroutines, const struct goroutine_source
 parser_service goroutine_service;
 
 /* Reads the goroutines of a process by a parser of goroutine_service. pid: the process' id in
- * proc_root. Returns 0, or -errno with e. Zeroed goroutines are empty and valid. */
-int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid,
+ * proc_root. labels: with the labels that runtime/pprof gave them. Returns 0, or -errno with e.
+ * Zeroed goroutines are empty and valid. */
+int goroutines_read(struct goroutines *goroutines, const char *proc_root, int64_t pid, bool labels,
 		    struct parser *parser, struct error *e);
 void goroutines_done(struct goroutines *goroutines);
 
