@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 
+from case_context import context_of_goroutines, context_of_parked
 from case_stacks import LATE_FILE, directory_of, expect_chains, frames_of, programs_start, since_whole
 from case_stack_trouble import SHORT, report
 from case_stack_truth import tids_of
@@ -150,8 +151,14 @@ ROUTINES = {"routines_go": ("routines_go.go", []), "routines_gopie": ("routines_
             "routines_gostripped": ("routines_go.go", ["-ldflags=-s -w"])}
 
 
+LABELS = {"labels_go": ("labels_go.go", []), "labels_gopie": ("labels_go.go", ["-buildmode=pie", "-ldflags=-w"]),
+          "labels_gostripped": ("labels_go.go", ["-ldflags=-s -w"]), "labels_cgo": ("labels_cgo.go", [])}
+
+
 def go_of_suite(ctx, suite):
-    programs_build(ctx, suite, {**CHAINS, **ROUTINES})
+    programs_build(ctx, suite, {**CHAINS, **ROUTINES, **LABELS})
+    context_of_goroutines(ctx)
+    context_of_parked(ctx)
     go_without_symbols(ctx)
     goroutines(ctx)
     goroutines_of_none(ctx)
@@ -159,13 +166,13 @@ def go_of_suite(ctx, suite):
 
 @case(thorough=True)
 def go_of_trixie(ctx):
-    """Programs that Go 1.24 made have functions' names, whole stacks and goroutines."""
+    """Programs that Go 1.24 made have functions' names, whole stacks, goroutines and their labels."""
     go_of_suite(ctx, "trixie")
 
 
 @case(thorough=True)
 def go_of_sid(ctx):
-    """Programs of Debian's newest Go (1.27 was the first one tried) have functions' names, whole stacks and goroutines."""
+    """Programs of Debian's newest Go (1.27 was the first one tried) have functions' names, whole stacks, goroutines and their labels."""
     go_of_suite(ctx, "sid")
 
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LABELS_CODE_BYTES 192
-#define LABELS_SINCE 13 /* minor versions of Go */
+#define LABELS_SINCE 17 /* minor versions of Go: before, %r14 was not a thread's g */
 #define LISTS_SINCE 24
 #define LABELS_AT_MAX 4096
 /* The runtime has a thread's g here where no linker of C decides, on x86-64. */
@@ -93,11 +93,11 @@ static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
 	}
 }
 
-/* Finds where the function stores its argument: mov %rax,labels(%r14). All that it stores there are
- * at one place. */
+/* Finds the member of the thread's g that the function stores to: mov %rax,labels(%r14), or, before
+ * it stores by another register, mov labels(%r14),%rcx, for the barrier. It has no other one at
+ * such a distance. */
 static void labels_find(const struct symbols *symbols)
 {
-	static const unsigned char store[] = {0x49, 0x89, 0x86};
 	unsigned char code[LABELS_CODE_BYTES];
 	uint64_t offset, left, bytes = symbols->labels_bytes;
 	int32_t at, found = 0;
@@ -106,10 +106,11 @@ static void labels_find(const struct symbols *symbols)
 	if (!symbols->labels || !elf_offset_of(symbols->elf, symbols->labels, &offset, &left) ||
 	    bytes > left || elf_file_take(symbols->elf, offset, code, bytes))
 		return;
-	for (size_t i = 0; i + sizeof(store) + sizeof(at) <= bytes; i++) {
-		if (memcmp(code + i, store, sizeof(store)) != 0)
+	for (size_t i = 0; i + 3 + sizeof(at) <= bytes; i++) {
+		if (code[i] != 0x49 || (code[i + 1] != 0x89 && code[i + 1] != 0x8b) ||
+		    (code[i + 2] & 0xc7) != 0x86)
 			continue;
-		memcpy(&at, code + i + sizeof(store), sizeof(at));
+		memcpy(&at, code + i + 3, sizeof(at));
 		if (found && at != found)
 			return;
 		found = at;
