@@ -18,8 +18,7 @@
 #define FILES_MAX 4096
 #define FACTS_NS NS_PER_SECOND	     /* facts serve that long, */
 #define NONE_NS (60 * NS_PER_SECOND) /* and that there are none, that long */
-#define ASK_NS (20 * NS_PER_MS) /* the kernel walks the cached pages: 8 ms for a GB of small ones \
-				 */
+#define ASK_NS (20 * NS_PER_MS)	     /* the kernel walks the pages: 8 ms for a GB of small ones */
 #define ASK_BYTES ((uint64_t)256 << 20) /* asked about in one call */
 
 /* Numbers and structs of include/uapi/linux/mman.h (6.5) and of all architectures' call tables. */

@@ -243,14 +243,14 @@ def interrupts_of_cpus(ctx):
     nothing = {"hardirq_s": 0, "softirq_s": 0, "steal_s": 0}  # of a CPU that no sample is of, either, there is no row
     check(not set(rows) - set(seen[0][1]), "CPUs %s, not %s", sorted(rows), sorted(seen[0][1]))
 
-    def between(since, until, cpu, taker):
+    def between(since, until, cpu, kind):
         first = [taken for when, taken in seen if when <= since] or [seen[0][1]]
         last = [taken for when, taken in seen if when >= until] or [seen[-1][1]]
-        return last[0][cpu][taker] - first[-1][cpu][taker]
+        return last[0][cpu][kind] - first[-1][cpu][kind]
     for cpu in seen[0][1]:
         row = rows.get(cpu, nothing)
-        for taker, name in enumerate(("hardirq_s", "softirq_s", "steal_s")):
-            least, most = (between(begin + edge, end - edge, cpu, taker) for edge in (0.3, -0.5))
+        for kind, name in enumerate(("hardirq_s", "softirq_s", "steal_s")):
+            least, most = (between(begin + edge, end - edge, cpu, kind) for edge in (0.3, -0.5))
             check(least - 0.011 <= row[name] <= most + 0.011, "CPU %d: %s is %s, /proc/stat says %.2f to %.2f", cpu, name, row[name], least, most)
     check(sum(row["softirq_s"] for row in rows.values()) > 0.05, "no flood: %s", rows)
     told = re.search(r"Taken from CPUs: .*softirq \d+\.\d+ s \(of CPU \d+ \d+\.\d %(, by tick)?\)", head.out.decode())
