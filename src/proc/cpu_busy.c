@@ -97,9 +97,9 @@ size_t cpu_taken_parse(const char *text, struct source_cpu taken[SOURCE_CPUS_MAX
 	while (count < SOURCE_CPUS_MAX && cpu_next(&text, &cpu, ticks))
 		taken[count++] = (struct source_cpu){
 			.cpu = cpu,
-			.taken_us = {[TAKER_HARDIRQ] = ticks[IRQ] * tick_us,
-				     [TAKER_SOFTIRQ] = ticks[SOFTIRQ] * tick_us,
-				     [TAKER_STEAL] = ticks[STEAL] * tick_us},
+			.taken_us = {[CPU_USE_HARDIRQ] = ticks[IRQ] * tick_us,
+				     [CPU_USE_SOFTIRQ] = ticks[SOFTIRQ] * tick_us,
+				     [CPU_USE_STEAL] = ticks[STEAL] * tick_us},
 		};
 	return count == SOURCE_CPUS_MAX || is_whole(text) ? count : 0;
 }

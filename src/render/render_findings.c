@@ -394,15 +394,15 @@ static void word_threads(struct text *to, const struct about *about)
 static void word_taken(struct text *to, const struct about *about)
 {
 	const struct findings *findings = about->findings;
-	int64_t taken_us[TAKER_COUNT], cpu, us = findings_taken_us(findings, taken_us, &cpu);
+	int64_t taken_us[CPU_USE_COUNT], cpu, us = findings_taken_us(findings, taken_us, &cpu);
 	int64_t of_us = findings->elapsed_us * (cpu == ABSENT ? findings->cpus : 1);
 	bool first = true;
 
-	for (int taker = 0; taker < TAKER_COUNT && us; taker++) {
-		if (taken_us[taker] * 100 < of_us)
+	for (int use = 0; use < CPU_USE_COUNT && us; use++) {
+		if (taken_us[use] * 100 < of_us)
 			continue;
-		text_add_format(to, "%s%s ", first ? "" : ", ", taker_names[taker]);
-		add_percent(to, taken_us[taker], of_us);
+		text_add_format(to, "%s%s ", first ? "" : ", ", cpu_use_names[use]);
+		add_percent(to, taken_us[use], of_us);
 		first = false;
 	}
 	if (cpu == ABSENT)

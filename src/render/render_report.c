@@ -817,23 +817,23 @@ static void add_taken(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
 
-	for (int taker = 0; taker < TAKER_COUNT; taker++) {
+	for (int use = 0; use < CPU_USE_COUNT; use++) {
 		const struct source_cpu *most = status->taken;
 		int64_t us = 0;
 
 		for (size_t i = 0; i < status->taken_count; i++) {
-			us += status->taken[i].taken_us[taker];
-			if (status->taken[i].taken_us[taker] > most->taken_us[taker])
+			us += status->taken[i].taken_us[use];
+			if (status->taken[i].taken_us[use] > most->taken_us[use])
 				most = &status->taken[i];
 		}
 		if (!us || us < interval->tally->elapsed_us / TAKEN_PART)
 			continue;
 		text_add_format(line, "%s%s ",
-				line->length ? ", " : "Taken from CPUs: ", taker_names[taker]);
+				line->length ? ", " : "Taken from CPUs: ", cpu_use_names[use]);
 		add_seconds(line, us);
 		text_add_format(line, " (of CPU %lld ", (long long)most->cpu);
-		add_percent(line, most->taken_us[taker], interval->tally->elapsed_us);
-		text_add_string(line, taker != TAKER_STEAL && status->taken_by_tick == 1
+		add_percent(line, most->taken_us[use], interval->tally->elapsed_us);
+		text_add_string(line, use != CPU_USE_STEAL && status->taken_by_tick == 1
 					      ? ", by tick)"
 					      : ")");
 	}

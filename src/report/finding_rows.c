@@ -261,7 +261,7 @@ static bool holds_threads(const struct finding *finding, const struct findings *
 	       average * 3 <= grown * 2;
 }
 
-int64_t findings_taken_us(const struct findings *findings, int64_t taken_us[TAKER_COUNT],
+int64_t findings_taken_us(const struct findings *findings, int64_t taken_us[CPU_USE_COUNT],
 			  int64_t *cpu)
 {
 	const struct source_status *status = findings->status;
@@ -269,15 +269,15 @@ int64_t findings_taken_us(const struct findings *findings, int64_t taken_us[TAKE
 	int64_t most_us = 0;
 
 	*cpu = ABSENT;
-	memset(taken_us, 0, TAKER_COUNT * sizeof(*taken_us));
+	memset(taken_us, 0, CPU_USE_COUNT * sizeof(*taken_us));
 	for (size_t i = 0; i < status->taken_count; i++) {
 		const struct source_cpu *one = &status->taken[i];
 		int64_t us = 0;
 
-		for (int taker = 0; taker < TAKER_COUNT; taker++) {
-			us += one->taken_us[taker];
+		for (int use = 0; use < CPU_USE_COUNT; use++) {
+			us += one->taken_us[use];
 			if (full)
-				taken_us[taker] += one->taken_us[taker];
+				taken_us[use] += one->taken_us[use];
 		}
 		if (full) {
 			most_us += us;
@@ -294,7 +294,7 @@ int64_t findings_taken_us(const struct findings *findings, int64_t taken_us[TAKE
 static bool holds_interrupts(const struct finding *finding, const struct findings *findings)
 {
 	const struct finding *found = findings->found.rows;
-	int64_t taken_us[TAKER_COUNT], cpu, us = findings_taken_us(findings, taken_us, &cpu);
+	int64_t taken_us[CPU_USE_COUNT], cpu, us = findings_taken_us(findings, taken_us, &cpu);
 	int64_t of = cpu == ABSENT ? cpus_of(findings) : 1;
 	bool waits = false;
 

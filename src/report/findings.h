@@ -176,7 +176,7 @@ const char *finding_mostly(const struct finding *finding, enum finding_party par
 int64_t finding_busy(const struct finding *finding, const struct findings *findings);
 /* Time that interrupts and the hypervisor took: of all CPUs if these are full, else of the CPU that
  * lost most. *cpu: that CPU; ABSENT: all, or nothing was taken. */
-int64_t findings_taken_us(const struct findings *findings, int64_t taken_us[TAKER_COUNT],
+int64_t findings_taken_us(const struct findings *findings, int64_t taken_us[CPU_USE_COUNT],
 			  int64_t *cpu);
 /* Time that CPUs were busy, also for threads that a filter left out. */
 int64_t findings_busy_us(const struct findings *findings);

@@ -43,10 +43,10 @@ void source_status_add(struct source_status *status, const struct source_missed 
 		status->missed[at].count = INT64_MAX;
 }
 
-const char *const taker_names[TAKER_COUNT] = {
-	[TAKER_HARDIRQ] = "hardirq",
-	[TAKER_SOFTIRQ] = "softirq",
-	[TAKER_STEAL] = "steal",
+const char *const cpu_use_names[CPU_USE_COUNT] = {
+	[CPU_USE_HARDIRQ] = "hardirq",
+	[CPU_USE_SOFTIRQ] = "softirq",
+	[CPU_USE_STEAL] = "steal",
 };
 
 size_t source_cpus_since(struct source_cpu *taken, size_t count, const struct source_cpu *before,
@@ -60,10 +60,10 @@ size_t source_cpus_since(struct source_cpu *taken, size_t count, const struct so
 		if (old == before_count || before[old].cpu != taken[i].cpu)
 			continue;
 		taken[kept] = taken[i];
-		for (int taker = 0; taker < TAKER_COUNT; taker++) {
-			int64_t us = taken[i].taken_us[taker] - before[old].taken_us[taker];
+		for (int use = 0; use < CPU_USE_COUNT; use++) {
+			int64_t us = taken[i].taken_us[use] - before[old].taken_us[use];
 
-			taken[kept].taken_us[taker] = us > 0 ? us : 0;
+			taken[kept].taken_us[use] = us > 0 ? us : 0;
 		}
 		kept++;
 	}

@@ -65,11 +65,11 @@ struct source_device {
 };
 
 /* CPU time that no thread asked for, since boot. */
-enum source_taker { TAKER_HARDIRQ, TAKER_SOFTIRQ, TAKER_STEAL, TAKER_COUNT };
-extern const char *const taker_names[TAKER_COUNT];
+enum source_cpu_use { CPU_USE_HARDIRQ, CPU_USE_SOFTIRQ, CPU_USE_STEAL, CPU_USE_COUNT };
+extern const char *const cpu_use_names[CPU_USE_COUNT];
 struct source_cpu {
 	int64_t cpu;
-	int64_t taken_us[TAKER_COUNT];
+	int64_t taken_us[CPU_USE_COUNT];
 };
 
 /* Use of a control group's I/O limit since the source was opened. */

@@ -46,9 +46,9 @@ static void what_is_taken(void **state)
 	/* a CPU that came is not known; a count may fall by a little */
 	assert_int_equal(source_cpus_since(taken, count, before, 2), 1);
 	assert_int_equal(taken[0].cpu, 12);
-	assert_int_equal(taken[0].taken_us[TAKER_HARDIRQ], tick_us);
-	assert_int_equal(taken[0].taken_us[TAKER_SOFTIRQ], 0);
-	assert_int_equal(taken[0].taken_us[TAKER_STEAL], 3 * tick_us);
+	assert_int_equal(taken[0].taken_us[CPU_USE_HARDIRQ], tick_us);
+	assert_int_equal(taken[0].taken_us[CPU_USE_SOFTIRQ], 0);
+	assert_int_equal(taken[0].taken_us[CPU_USE_STEAL], 3 * tick_us);
 	assert_int_equal(cpu_taken_parse("cpu0 1 2 3 4 5 6 7 8\ncpu1 1 2", taken), 0);
 	assert_true(cpu_taken_read("/proc", taken) > 0);
 }

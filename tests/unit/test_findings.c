@@ -827,8 +827,8 @@ static void interrupts(void **state)
 
 		status.taken_count = 2;
 		status.taken[1].cpu = 1;
-		status.taken[1].taken_us[TAKER_SOFTIRQ] = rows[i].softirq_us;
-		status.taken[0].taken_us[TAKER_STEAL] = rows[i].steal_us;
+		status.taken[1].taken_us[CPU_USE_SOFTIRQ] = rows[i].softirq_us;
+		status.taken[0].taken_us[CPU_USE_STEAL] = rows[i].steal_us;
 		findings_of(&findings, seen + rows[i].from, rows[i].count, &status);
 		assert_int_equal(findings.count, rows[i].finding != NULL);
 		if (rows[i].finding)

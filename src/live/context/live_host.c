@@ -110,7 +110,7 @@ static void taken_describe(struct live_host *host, struct source_status *status)
 	memcpy(since, status->taken, status->taken_count * sizeof(*since));
 	count = source_cpus_since(since, status->taken_count, host->taken, host->taken_count);
 	for (size_t i = 0; i < count; i++)
-		us += since[i].taken_us[TAKER_HARDIRQ] + since[i].taken_us[TAKER_SOFTIRQ];
+		us += since[i].taken_us[CPU_USE_HARDIRQ] + since[i].taken_us[CPU_USE_SOFTIRQ];
 	if (us >= least_us && host->taken_count && host->taken_by_tick == ABSENT)
 		host->taken_by_tick =
 			kernel_function_find("irqtime_account_irq", function, sizeof(function)) &&

@@ -282,9 +282,9 @@ static void cpus_account(const struct reporting *reporting)
 		struct sample account = *sample_absent();
 
 		account.now.cpu = since[i].cpu;
-		account.sums.hardirq_us = since[i].taken_us[TAKER_HARDIRQ];
-		account.sums.softirq_us = since[i].taken_us[TAKER_SOFTIRQ];
-		account.sums.steal_us = since[i].taken_us[TAKER_STEAL];
+		account.sums.hardirq_us = since[i].taken_us[CPU_USE_HARDIRQ];
+		account.sums.softirq_us = since[i].taken_us[CPU_USE_SOFTIRQ];
+		account.sums.steal_us = since[i].taken_us[CPU_USE_STEAL];
 		if (account_wanted(accounts, &account))
 			reporting->take(reporting->to, &account);
 	}
