@@ -25,6 +25,7 @@
 #include "base/host_file.h"
 #include "kernel/probe_table.h"
 #include "kernel/program_text.h"
+#include "kernel/record.h"
 #include "kernel/type_source.h"
 #include "kernel/work_dir.h"
 
@@ -56,7 +57,7 @@ static void program_take(const struct probe_row *row, const struct judged_progra
 }
 
 static void plan_check(const struct bcc_library *bcc, const struct plan_kind *kind,
-		       const struct program_knobs *knobs, const struct field_layout *layout,
+		       struct program_knobs *knobs, const struct field_layout *layout,
 		       struct fields_seen *seen)
 {
 	struct text text = {0};
@@ -64,6 +65,9 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	char words[PLAN_WORDS_SIZE], name[PROGRAM_NAME_SIZE], plan_name[PLAN_NAME_SIZE];
 	void *module;
 
+	/* tsnap refuses --trace connections there */
+	if (!field_sets_there(layout, FIELDS_SOCKET))
+		knobs->latency_kinds &= ~(1u << LATENCY_CONNECTIONS);
 	plan_words(kind, knobs, words);
 	plan_choose(kind, knobs, &plan);
 	program_text_write(&plan, layout, knobs, &text);
@@ -91,13 +95,13 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 }
 
 /* True if no program reads the field: the disk of a request is its queue's if that has one. Quotas
- * need all of their fields. */
+ * and connections need all of their fields. */
 static bool field_unused(const struct field_layout *layout, size_t field)
 {
 	const bool of_queue = field_there(layout, field_index("request_queue", "disk"));
 
 	return !field_there(layout, field) ||
-	       (field_rows[field].sets & FIELDS_QUOTA && !field_sets_there(layout, FIELDS_QUOTA)) ||
+	       !field_sets_there(layout, field_rows[field].sets & (FIELDS_QUOTA | FIELDS_SOCKET)) ||
 	       field == field_index("request", of_queue ? "rq_disk" : "q");
 }
 
