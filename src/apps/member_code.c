@@ -53,7 +53,7 @@ static bool member_take(struct code *code, unsigned int base, int64_t *at)
 	if (*bytes == base) { /* no distance */
 		*at = 0;
 	} else if (*bytes == (0x40 | base)) { /* one byte */
-		*at = (int8_t)bytes[1];
+		*at = bytes[1] < 0x80 ? bytes[1] : bytes[1] - 0x100;
 		code->at++;
 	} else if (*bytes == (0x80 | base)) {
 		memcpy(&distance, bytes + 1, sizeof(distance));

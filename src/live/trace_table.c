@@ -200,19 +200,18 @@ static void open_event(const struct trace_event *event, bool registers_marked, s
 {
 	char path[OPEN_PATH_BYTES + sizeof("...")];
 	size_t length;
+	bool cut;
 
 	(void)registers_marked;
 	(void)compat;
 	if (!event->data_bytes || event->data_bytes > OPEN_PATH_BYTES)
 		return;
 	length = strnlen(event->data, event->data_bytes);
-	memcpy(path, event->data, length);
 	/* the helper for strings cuts with a NUL */
-	if (length == event->data_bytes || length == OPEN_PATH_BYTES - 1) {
-		memcpy(path + length, "...", 3);
-		length += 3;
-	}
-	who->file.name = name_transient(path, length);
+	cut = length == event->data_bytes || length == OPEN_PATH_BYTES - 1;
+	snprintf(path, sizeof(path), "%.*s%s", (int)length, (const char *)event->data,
+		 cut ? "..." : "");
+	who->file.name = name_transient_string(path);
 }
 
 #define CALLS (1u << GROUP_CALL | 1u << GROUP_RETURN)

@@ -91,7 +91,7 @@ void cpu_busy_read(const char *root, struct cpu_busy *busy)
 
 size_t cpu_taken_parse(const char *text, struct source_cpu taken[SOURCE_CPUS_MAX])
 {
-	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK), ticks[COLUMNS], cpu;
+	int64_t tick_us = US_PER_SECOND / sysconf(_SC_CLK_TCK), ticks[COLUMNS] = {0}, cpu;
 	size_t count = 0;
 
 	while (count < SOURCE_CPUS_MAX && cpu_next(&text, &cpu, ticks))
