@@ -102,7 +102,8 @@ bool live_kernel_lock_edge(struct live_context *context, struct live_kernel_lock
 
 	if (!locks->looked)
 		locks_open(context, locks);
-	if (!lock_of(locks, waiter->record, tid, lock) || !lock->blocker)
+	if ((locks->program < 0 && !locks->search) || !lock_of(locks, waiter->record, tid, lock) ||
+	    !lock->blocker)
 		return false;
 	edge->kind = EDGE_KERNEL_LOCK;
 	/* the last reader to take it may be tsnap, which has looked through files of /proc */

@@ -94,7 +94,7 @@ static void devices_describe(struct source_status *status)
 }
 
 /* Reads what interrupts took, and finds whether that is counted by ticks once it is more than
- * TAKEN_LEAST of a CPU, as finding that takes 40 ms. A kernel without CONFIG_IRQ_TIME_ACCOUNTING
+ * a TAKEN_PART of a CPU, as finding that takes 40 ms. A kernel without CONFIG_IRQ_TIME_ACCOUNTING
  * lacks the function (kernel/sched/cputime.c); one that has it may still count ticks where its
  * clock is not steady. */
 static void taken_describe(struct live_host *host, struct source_status *status)
