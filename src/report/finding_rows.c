@@ -406,7 +406,7 @@ const struct finding_row finding_rows[] = {
 	 "-p {pid} -g comm,state,priority,cpu,chain"},
 	/* a busy lock that is held for less than anybody notices */
 	{"lock", "threads wait for the holder of a lock", "locks", true, false, takes_lock, key_lock, thing_lock, finding_holds_lock, NULL,
-	 "{waiters} {wait} for {thing} of {culprit}|, which {doing}|; {longest} at most",
+	 "{waiters} {wait} for {thing}, held by {culprit}|, which {doing}|; {longest} at most",
 	 "{process}"},
 	/* page cache that kswapd alone reclaims */
 	{"memory", "threads wait for memory: reclaim, swap, a limit", "memory", false, false, takes_memory, key_waits_on, thing_waits_on, holds_enough, NULL,

@@ -144,7 +144,7 @@ def nightly_job(ctx, wanted):
 def nightly_lock_replayed(ctx):
     """A nightly job sleeps with a file's lock; three programs wait for it; from a recording."""
     job, since = nightly_job(ctx, "lock")
-    return Truth("lock", ("flock", WRITERS), ("python3", job.pid), "file lock .*/lock of python3.*sleeps in clock_nanosleep", since,
+    return Truth("lock", ("flock", WRITERS), ("python3", job.pid), "file lock .*/lock, held by python3.*sleeps in clock_nanosleep", since,
                  certain=True)
 
 

@@ -219,7 +219,7 @@ def expect_chains(runs):
     text = runs.live("--chains", *chosen)
     check(re.search(r"^ +[\d.]+ +%s +holder +%d " % (ALL_OF[1], waiter.tgid), text, re.M), "--chains: %s", text)
     text = runs.live("--findings", *chosen)
-    check(re.search(r"^1\. 1\.0 mutex %d waits for mutex 0x[0-9a-f]+ of holder %d" % (waiter.tgid, waiter.tgid), text, re.M), "--findings: %s", text)
+    check(re.search(r"^1\. 1\.0 mutex %d waits for mutex 0x[0-9a-f]+, held by holder %d" % (waiter.tgid, waiter.tgid), text, re.M), "--findings: %s", text)
     text = runs.live("--folded", "--by-chain", *chosen)
     check(re.search(r"^mutex mutex>;holder \d+$", text, re.M), "--by-chain: %s", text)
     text = runs.live("--critical-path", waiter.tgid, "-d", 1, "--by", "path_end,path_of_tid")

@@ -140,7 +140,7 @@ static void locks_of_the_kernel(void **state)
 	}
 	chain_report_fill(&report, &tally);
 	assert_int_equal(report.grids[CHAIN_LOCKS].row_count, 3);
-	assert_string_equal(text_in(&report, CHAIN_LOCKS, 1, "lock"), "kernel lock rtnl_mutex");
+	assert_string_equal(text_in(&report, CHAIN_LOCKS, 1, "lock"), "rtnl_mutex");
 	assert_string_equal(text_in(&report, CHAIN_LOCKS, 0, "lock"), "kernel lock /data/log");
 	assert_string_equal(text_in(&report, CHAIN_LOCKS, 2, "lock"), "kernel lock mkdir");
 	assert_int_equal(number_in(&report, CHAIN_LOCKS, 0, "holders"), 2);
