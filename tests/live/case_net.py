@@ -7,9 +7,7 @@ import sys
 
 from harness import SLOW, START_S, Process, Skip, case, check, let_pass, rows_of, wait_until
 
-# Two network namespaces, joined by a veth and by two TUN devices that delay each packet. Packets are lost without a filter: those to an
-# address that the other namespace does not have, as it does not forward, and those to a host that has moved to another link address.
-SCENE = r"""
+WORKS = r"""
 import ctypes, fcntl, heapq, os, select, signal, socket, struct, subprocess, sys, threading, time
 libc, ends = ctypes.CDLL(None, use_errno=True), []
 DELAY_S = 0.4
@@ -150,6 +148,11 @@ def full_backlog(name, server, address):
 def told(name, *args):
     print(name, child(name, *args), flush=True)
 
+"""
+
+# Two network namespaces, joined by a veth and by two TUN devices that delay each packet. Packets are lost without a filter: those to an
+# address that the other namespace does not have, as it does not forward, and those to a host that has moved to another link address.
+NAMESPACES = r"""
 # the peer's namespace
 ready, go = os.pipe(), os.pipe()
 keeper = os.fork()
@@ -209,20 +212,46 @@ stopped = connected((there, 7006))
 os.write(go[1], b"x")
 os.read(ready[0], 1)
 told("peer_stopped", ask, (there, 7006))
+"""
+
+# One host, for kernels without these devices.
+LOOPBACK = r"""
+libc.unshare(0x40000000)  # where there are namespaces
+run("ip link set lo up")
+here = "127.0.0.1"
+for port, work in ((7001, read_one), (7002, read_none), (7003, answer_part), (7004, echo)):
+    child("net_server", serve, port, work)
+stopped = child("net_stopped", serve, 7006, ignore)
+listeners = [listener(7007, 0)]
+told("accept", listen_only)
+full_backlog("backlog", listeners[0], (here, 7007))
+time.sleep(1)
+asks = connected((here, 7006))
+os.kill(stopped, signal.SIGSTOP)
+told("window", fill, (here, 7002))
+told("peer_slow", ask, (here, 7001))
+told("peer_unread", ask, (here, 7002))
+told("peer_epoll", ask_epoll, (here, 7001))
+told("peer_stopped", ask, (here, 7006))
+told("unread", poll_low_water, (here, 7003))
+told("quiet", wait_for_more, (here, 7004))
+"""
+
+READY = """
 print("ready", flush=True)
 time.sleep(600)
 """
 
 
 class Scene:
-    def __init__(self, ctx):
-        if not shutil.which("ip") or not os.path.exists("/dev/net/tun"):
-            raise Skip("no ip (iproute2), or no /dev/net/tun")
-        process = Process([sys.executable, "-c", SCENE])
+    def __init__(self, ctx, scene):
+        if not shutil.which("ip"):
+            raise Skip("no ip (iproute2)")
+        process = Process([sys.executable, "-c", WORKS + scene + READY])
         ctx.started.append(process)
-        wait_until(lambda: b"ready\n" in process.out or process.code is not None, START_S, "two network namespaces")
+        wait_until(lambda: b"ready\n" in process.out or process.code is not None, START_S, "the connections")
         if process.code is not None:
-            raise Skip("two network namespaces can't be joined: %s" % (process.out + process.err).decode().strip()[-200:])
+            raise Skip("the connections can't be made: %s" % (process.out + process.err).decode().strip()[-200:])
         self.pids = {words[0]: words[1] for words in (line.split() for line in process.out.decode().splitlines()) if len(words) == 2}
 
 
@@ -234,12 +263,8 @@ WORDS = {
 }
 
 
-@case
-def net_verdicts(ctx):
-    """Whether a wait for a connection is for the network, for the peer's host or for its program: a filtered port, loss, a full accept
-    queue, a closed window, a stopped and a slow server, a delayed packet, an unread answer."""
-    scene = Scene(ctx)
-    front = scene.pids.pop("front")
+def verdicts_right(ctx, scene):
+    """The threads of the scene wait for what their names say."""
     let_pass(6 * SLOW)  # a few tries again
     rows = ctx.rows("-a", "-p", ",".join(scene.pids.values()), seconds=4 * SLOW,
                     columns="state,net,net_why,net_us,rtt_us,retrans,unacked,unread")
@@ -266,6 +291,24 @@ def net_verdicts(ctx):
             check(700000 < int(last["rtt_us"]) < 1200000 and last["unacked"] == "1", "%s: %s", name, last)
         if word == "unread":
             check(last["unread"] == "10", "%s: %s", name, last)
+
+
+@case
+def net_verdicts_on_loopback(ctx):
+    """What a thread waits for on a connection of this host: a full accept queue, a closed window, a stopped and a slow server, an unread
+    answer."""
+    verdicts_right(ctx, Scene(ctx, LOOPBACK))
+
+
+@case
+def net_verdicts(ctx):
+    """Whether a wait for a connection is for the network, for the peer's host or for its program: a filtered port, loss, a full accept
+    queue, a closed window, a stopped and a slow server, a delayed packet, an unread answer."""
+    if not os.path.exists("/dev/net/tun"):
+        raise Skip("no /dev/net/tun")
+    scene = Scene(ctx, NAMESPACES)
+    front = scene.pids.pop("front")
+    verdicts_right(ctx, scene)
     # nothing is asked of a thread that serves nobody's connection; and without -a the waits of clients are the same
     rows = ctx.rows("-p", ",".join(scene.pids.values()), seconds=2 * SLOW, columns="state,net,root_waits_on")
     for name in ("syn", "resend", "peer_slow", "window"):
