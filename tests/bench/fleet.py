@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -22,7 +23,7 @@ SCHEMA = os.path.join(HERE, "..", "..", "packaging", "schema")
 SCANS = 300  # one scan a second: five minutes
 BULK_FILES = 2  # files, of the eight hours that recorded.c makes
 HOSTS = 20
-FRAME_HEAD = 64  # bytes, see src/recording/frame.h
+HEAD = struct.Struct("<II8sIHHqqQQQ")  # see src/recording/frame.h; ship does not ask for its checksum
 THREADS_OF_HOST = 80  # threads of a host, of the 5000 that recorded.c makes; one of eight is active
 ZSTD = """<compression><case><min_part_size>0</min_part_size><min_part_size_ratio>0</min_part_size_ratio><method>zstd</method></case>
 </compression>"""
@@ -31,9 +32,12 @@ ZSTD = """<compression><case><min_part_size>0</min_part_size><min_part_size_rati
 Cost = collections.namedtuple("Cost", "server replica ship wall writes")
 
 
-def packed(path, lines):
+def packed(path, header_line, lines):
+    """Writes a recorded file of two frames: the header line, and the rows."""
     with open(path, "wb") as file:
-        subprocess.run(["zstd", "-qc"], input="".join(lines).encode(), stdout=file, check=True)
+        for flags, text in ((1, header_line.encode()), (0, "".join(lines).encode())):
+            frame = subprocess.run(["zstd", "-qc"], input=text, stdout=subprocess.PIPE, check=True).stdout
+            file.write(HEAD.pack(0x184D2A5E, HEAD.size - 8, b"tsnaprec", 1, 0, flags, 0, 0, len(frame), len(text), 0) + frame)
 
 
 def hosts_of(directory, count):
@@ -60,13 +64,12 @@ def hosts_write(directory, recording, name, seconds):
     """Writes what each host has recorded in so many seconds, as files of the hour; returns the number of rows of samples."""
     header_line, hosts = recording
     os.mkdir(directory)
-    scans = ["timestamp,weight_us,samples,threads,missing\n"]
-    scans += ["%s,1000000,%d,%d,\n" % (second_of(scan), THREADS_OF_HOST // 8, THREADS_OF_HOST) for scan in range(seconds)]
+    scans = ["%s,1000000,%d,%d,\n" % (second_of(scan), THREADS_OF_HOST // 8, THREADS_OF_HOST) for scan in range(seconds)]
     rows_of = [[row for row in rows if row.split(",", 1)[0] < second_of(seconds)] for rows in hosts]
     for host, rows in enumerate(rows_of):
         start = "%s/%s-%d_20261120T16Z-001." % (directory, name, host)
-        packed(start + "samples.csv.zst", [header_line, *rows])
-        packed(start + "scans.csv.zst", scans)
+        packed(start + "samples.csv.zst", header_line, rows)
+        packed(start + "scans.csv.zst", "timestamp,weight_us,samples,threads,missing\n", scans)
     return sum(map(len, rows_of))
 
 
@@ -108,7 +111,7 @@ class Fleet:
     def ship(self, directory):
         """Ships all in the directory; returns the cost until it is merged."""
         before, writes = self.cpu_s(), self.writes()
-        _, wall, cpu, _ = run([SCHEMA + "/ship", "-1", directory, directory + "/shipped", "127.0.0.1:%d" % self.servers[0].port], directory)
+        _, wall, cpu, _ = run([SCHEMA + "/ship", "-1", directory, directory + "/shipped", "127.0.0.1:%d" % self.servers[0].http], directory)
         wait_until(lambda: len(set(self.count("samples_local"))) == 1, LIMIT_S, "rows on the replica")
         self.settle()
         server, replica = (now - then for now, then in zip(self.cpu_s(), before))
@@ -143,7 +146,7 @@ def frame_bytes(hosts, seconds=5):
             frames[row[:17] + str(int(row[18:20]) // seconds)].append(row)
         for frame in list(frames.values())[:20]:
             text = "".join(frame).encode()
-            packed_size += FRAME_HEAD + len(subprocess.run(["zstd", "-qc"], input=text, stdout=subprocess.PIPE, check=True).stdout)
+            packed_size += HEAD.size + len(subprocess.run(["zstd", "-qc"], input=text, stdout=subprocess.PIPE, check=True).stdout)
             raw += len(text)
             rows += len(frame)
     return packed_size / rows, raw / rows

@@ -142,7 +142,7 @@ def listen_only():
     listener(7090).accept()
 
 def full_backlog(name, server, address):
-    ends.append(connected(address))  # listen(2) with a backlog of 0 has room for one
+    ends.extend([connected(address), connected(address)])  # listen(2) with a backlog of 1 has room for two
     print(name, child(name, connected, address), flush=True)
 
 def told(name, *args):
@@ -167,7 +167,7 @@ if not keeper:
     for port, work in ((7001, read_one), (7002, read_none), (7003, answer_part), (7004, echo), (7005, ignore)):
         child("net_server", serve, port, work)
     stopped = child("net_stopped", serve, 7006, ignore)
-    listeners = [listener(7007, 0), listener(7008, 0)]
+    listeners = [listener(7007, 1), listener(7008, 1)]
     told("accept", listen_only)
     full_backlog("backlog", listeners[0], ("127.0.0.1", 7007))
     os.write(ready[1], b"x")
@@ -222,7 +222,7 @@ here = "127.0.0.1"
 for port, work in ((7001, read_one), (7002, read_none), (7003, answer_part), (7004, echo)):
     child("net_server", serve, port, work)
 stopped = child("net_stopped", serve, 7006, ignore)
-listeners = [listener(7007, 0)]
+listeners = [listener(7007, 1)]
 told("accept", listen_only)
 full_backlog("backlog", listeners[0], (here, 7007))
 time.sleep(1)

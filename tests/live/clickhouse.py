@@ -6,7 +6,7 @@ import subprocess
 from harness import START_S, SLOW, Skip, check, wait_until
 from parts import Part, account, free_port, program
 
-SERVER = """<yandex><tcp_port>%(port)d</tcp_port><listen_host>127.0.0.1</listen_host><path>%(path)s/</path><tmp_path>%(path)s/tmp/</tmp_path>
+SERVER = """<yandex><tcp_port>%(port)d</tcp_port><http_port>%(http)d</http_port><listen_host>127.0.0.1</listen_host><path>%(path)s/</path><tmp_path>%(path)s/tmp/</tmp_path>
 <logger><console>1</console><level>warning</level></logger><mark_cache_size>1000000</mark_cache_size>%(more)s
 <profiles><default/></profiles><users><default><password/><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
 <quota>default</quota></default></users><quotas><default/></quotas><default_profile>default</default_profile>
@@ -33,11 +33,11 @@ class Server:
 
     def __init__(self, ctx, port=None, more=""):
         self.ctx, self.path = ctx, program("clickhouse-server", "clickhouse-server", "/usr/sbin")
-        self.directory, self.port = ctx.temporary(), port or free_port()
+        self.directory, self.port, self.http = ctx.temporary(), port or free_port(), free_port()
         self.options = ["--host", "127.0.0.1", "--port", str(self.port)]
         self.ask = [program("clickhouse-client", "clickhouse-client"), *self.options]
         with open(self.directory + "/config.xml", "w", encoding="utf-8") as file:
-            file.write(SERVER % {"port": self.port, "path": self.directory, "more": more})
+            file.write(SERVER % {"port": self.port, "http": self.http, "path": self.directory, "more": more})
         self.begin()
 
     def begin(self):
