@@ -251,7 +251,7 @@ class Scene:
         ctx.started.append(process)
         wait_until(lambda: b"ready\n" in process.out or process.code is not None, START_S, "the connections")
         if process.code is not None:
-            raise Skip("the connections can't be made: %s" % (process.out + process.err).decode().strip()[-200:])
+            raise Skip("the connections can't be made: %s" % (process.out.decode() + process.err).strip()[-200:])
         self.pids = {words[0]: words[1] for words in (line.split() for line in process.out.decode().splitlines()) if len(words) == 2}
 
 
