@@ -118,10 +118,9 @@ static inline void connection_end_fill(struct connection_end *end, struct sock *
 
 static inline void connection_ends(struct sock *sock, __u32 from)
 {
-	__u64 at = (__u64)sock, now_ns, began_ns, slot;
+	__u64 at = (__u64)sock, now_ns, began_ns;
 	struct connection *known = ts_connections.lookup(&at);
 	struct connection_end end = {};
-	struct trace_event *event;
 	struct latency_key key;
 
 	if (!known)
@@ -139,12 +138,7 @@ static inline void connection_ends(struct sock *sock, __u32 from)
 	/* tells the connections of a thread apart */
 	key.what[0] = end.local_port | (__u32)end.remote_port << 16;
 	key.what[1] = end.remote[0] ^ end.remote[3];
-	event = event_begin(&slot, &key, now_ns, now_ns - began_ns);
-	if (!event)
-		return;
-	__builtin_memcpy(event->data, &end, sizeof(end));
-	event->data_bytes = sizeof(end);
-	event_end(event);
+	event_report(&key, now_ns, now_ns - began_ns, &end);
 }
 
 /* The present thread comes back from accept(2) with that descriptor. */

@@ -86,6 +86,19 @@ static inline void event_end(struct trace_event *event)
 	event->done = event->begun;
 }
 
+/* Reports an event with the data that DATA points to. */
+#define event_report(KEY, END_NS, DURATION_NS, DATA)                                      \
+	({                                                                                \
+		__u64 slot;                                                               \
+		struct trace_event *event = event_begin(&slot, KEY, END_NS, DURATION_NS); \
+                                                                                          \
+		if (event) {                                                              \
+			__builtin_memcpy(event->data, DATA, sizeof(*(DATA)));             \
+			event->data_bytes = sizeof(*(DATA));                              \
+			event_end(event);                                                 \
+		}                                                                         \
+	})
+
 /* Copies the registers of the thread with that stack into the event of a slot. Returns the number
  * of bytes. */
 static inline __u32 event_registers(__u64 slot, __u64 kernel_stack)
@@ -129,16 +142,7 @@ static inline void slow_event_bytes(struct latency_key *key, __u64 bytes, __u64 
 				    __u64 duration_ns)
 {
 #ifdef SLOWER_NS
-	struct trace_event *event;
-	__u64 slot;
-
-	if (duration_ns < SLOWER_NS)
-		return;
-	event = event_begin(&slot, key, end_ns, duration_ns);
-	if (!event)
-		return;
-	*(__u64 *)event->data = bytes;
-	event->data_bytes = sizeof(bytes);
-	event_end(event);
+	if (duration_ns >= SLOWER_NS)
+		event_report(key, end_ns, duration_ns, &bytes);
 #endif
 }

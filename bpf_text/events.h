@@ -42,6 +42,17 @@ struct connection_end {
 	__u8 unused[5];
 };
 
+/* trace_event.data of LATENCY_INCIDENTS. */
+struct incident {
+	__u32 status; /* as wait(2) has it */
+	__u32 oom;    /* 1: the OOM killer chose the process */
+	__u32 noted;  /* 1: it is known how the signal was sent, */
+	__s32 code;   /* its si_code, */
+	__u32 sender_pid;
+	char sender_comm[THREAD_COMM_SIZE];
+	__u32 unused;
+};
+
 /* begun is written first and done last: an event whose two are equal in a copy made from done to
  * begun is whole. */
 struct trace_event {
@@ -65,6 +76,7 @@ struct event_ring {
 _Static_assert(sizeof(struct trace_event) == 88 + EVENT_DATA_BYTES, "trace_event has no holes");
 _Static_assert(THREAD_COMM_SIZE + EXEC_ARGUMENT_BYTES <= EVENT_DATA_BYTES, "arguments fit");
 _Static_assert(sizeof(struct connection_end) == 80, "connection_end has no holes");
+_Static_assert(sizeof(struct incident) == 40, "incident has no holes");
 _Static_assert(8 * THREAD_REGISTER_COUNT <= EVENT_DATA_BYTES, "registers fit");
 
 #endif

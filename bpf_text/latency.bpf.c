@@ -13,10 +13,19 @@
 #endif
 #define LATENCY_HAS(kind) (LATENCY_KINDS & (1u << (kind)))
 
-BPF_TABLE("hash", struct latency_key, struct latency, ts_latency_one, LATENCY_MAX);
-BPF_TABLE("hash", struct latency_key, struct latency, ts_latency_two, LATENCY_MAX);
-BPF_TABLE("array", __u32, struct latency_control, ts_latency, 1);
+#if LATENCY_KINDS & ~LATENCY_EVENTS_ONLY
+#define LATENCY_ENTRIES LATENCY_MAX
 #ifdef THREAD_SLOTS
+#define LATENCY_IN_SLOTS 1
+#endif
+#else
+#define LATENCY_ENTRIES 1
+#endif
+
+BPF_TABLE("hash", struct latency_key, struct latency, ts_latency_one, LATENCY_ENTRIES);
+BPF_TABLE("hash", struct latency_key, struct latency, ts_latency_two, LATENCY_ENTRIES);
+BPF_TABLE("array", __u32, struct latency_control, ts_latency, 1);
+#ifdef LATENCY_IN_SLOTS
 BPF_F_TABLE("array", __u32, struct latency_slot, ts_slots_one, CPUS_MAX *LATENCY_SLOTS,
 	    MAPPED_FLAG);
 BPF_F_TABLE("array", __u32, struct latency_slot, ts_slots_two, CPUS_MAX *LATENCY_SLOTS,
@@ -54,7 +63,7 @@ static inline struct latency *latency_make(__u32 turn, struct latency_key *key)
  * the sampler maps, as the record's array does (THREAD_SLOTS). */
 static inline struct latency *latency_slot_of(__u32 turn, struct latency_key *key)
 {
-#ifdef THREAD_SLOTS
+#ifdef LATENCY_IN_SLOTS
 	__u32 mixed = key->tid + key->kind * 11 + key->what[0] * 31 + key->what[1] * 7;
 	__u32 at = bpf_get_smp_processor_id() * LATENCY_SLOTS +
 		   ((mixed * 0x9e3779b1u) >> 24) % LATENCY_SLOTS;

@@ -15,7 +15,12 @@
 #define LATENCY_CONNECTIONS 6
 #define LATENCY_OPENS 7	 /* failed ones */
 #define LATENCY_OPENED 8 /* the others */
-#define LATENCY_KIND_COUNT 9
+#define LATENCY_INCIDENTS 9
+#define LATENCY_KIND_COUNT 10
+/* Kinds that are events alone: they have no histograms. */
+#define LATENCY_EVENTS_ONLY                                                     \
+	(1u << LATENCY_EXEC | 1u << LATENCY_CONNECTIONS | 1u << LATENCY_OPENS | \
+	 1u << LATENCY_OPENED | 1u << LATENCY_INCIDENTS)
 
 /* Bucket 0: below 64 ns; then powers of two; the last one, from 69 s on, has no end. */
 #define LATENCY_BUCKETS 32

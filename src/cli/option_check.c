@@ -167,6 +167,17 @@ static int share_check(const struct config *config, bool samples, struct error *
 	return 0;
 }
 
+/* Adds what a recorder traces unasked. */
+static int recorded_traces(struct config *config)
+{
+	if (config->live.attach)
+		return 0;
+	config->live.traces_unasked = trace_kinds_recorded() & ~config->live.traces;
+	config->live.traces |= config->live.traces_unasked;
+	config->live.events |= config->live.traces_unasked != 0;
+	return 0;
+}
+
 static int trace_check(struct config *config, bool samples, struct error *e)
 {
 	const char *typed = config->live.slower_us ? "--slower" : "--trace";
@@ -176,12 +187,11 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	int err;
 
 	if (!config->trace)
-		return 0;
+		return config->record ? recorded_traces(config) : 0;
 	if (!samples)
 		return usage(e, typed, "is for a report, --csv, --json and --top");
-	if (config->replay)
-		return usage(e, typed,
-			     "needs the live host: a recording has samples, not single events");
+	if (config->replay && config->live.slower_us)
+		return usage(e, typed, "needs the live host: a recording has samples");
 	if (config->live.attach)
 		return usage(e, typed,
 			     "needs probes of its own: it can't go with --attach, which uses those "
@@ -190,12 +200,15 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	if (err)
 		return err;
 	singles = trace_singles_of(config->live.traces);
+	if (config->replay && singles != config->live.traces)
+		return usage(e, typed,
+			     "needs the live host: of what it measures, a recording is read for "
+			     "exec, connections, opens, opened and incidents");
 	if (rows && !config->record && singles && singles != config->live.traces &&
 	    !config->live.slower_us)
 		return usage(e, "--trace",
-			     "can't mix distributions and single events (exec, opens, connections) "
-			     "in one "
-			     "CSV or JSON: "
+			     "can't mix distributions and single events (exec, opens, connections, "
+			     "incidents) in one CSV or JSON: "
 			     "trace one or the other, or add --slower");
 	if (config->mode == MODE_TOP && (config->live.slower_us || singles))
 		return usage(e, "--top",
@@ -206,9 +219,9 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	distributed = singles != config->live.traces;
 	if (config->record) {
 		config->live.distributions = distributed;
-		return 0;
+		return recorded_traces(config);
 	}
-	if (!rows && trace_sums_of(config->live.traces))
+	if (!rows && !config->replay && trace_sums_of(config->live.traces))
 		distributed = true;
 	config->live.distributions = distributed && !(rows && config->live.events);
 	if (rows && config->live.events && config->interval_us)

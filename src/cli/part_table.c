@@ -8,8 +8,9 @@ const struct report_part *const part_table[] = {
 	&page_part,   /* adds columns of groups */
 	&groups_part, /* before parts that share its exact times */
 	&distributions_part,
-	&events_part, /* before stacks in a report, and before a recording of
-			 them */
+	&recorded_events_part, /* before the part that they go into */
+	&events_part,	       /* before stacks in a report, and before a recording of
+				  them */
 	&stacks_part,
 	&chains_part,
 	&findings_part,

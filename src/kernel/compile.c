@@ -106,8 +106,8 @@ static unsigned int fields_wanted(const struct probe_plan *plan)
 static int fields_check(const struct compile_request *request, const struct field_layout *layout,
 			struct error *e)
 {
-	/* programs do less without the fields of FIELDS_QUOTA */
-	const unsigned int wanted = fields_wanted(request->plan) & ~FIELDS_QUOTA;
+	/* programs do less without the fields of these */
+	const unsigned int wanted = fields_wanted(request->plan) & ~(FIELDS_QUOTA | FIELDS_END);
 
 	if (!request->plan || field_sets_there(layout, wanted))
 		return 0;

@@ -24,9 +24,13 @@ const struct field_row field_rows[] = {
 	{"task_struct", {"sched_task_group"}, "struct task_group *", "", 8, FIELDS_QUOTA},
 	{"task_struct", {"prio"}, "int", "", 4, FIELDS_QUOTA},
 	{"task_struct", {"files"}, "struct files_struct *", "", 8, FIELDS_SOCKET},
+	{"task_struct", {"exit_code"}, "int", "", 4, FIELDS_END},
+	{"task_struct", {"signal"}, "struct signal_struct *", "", 8, FIELDS_END},
 	{"cred", {"euid"}, "unsigned int", "", 4, 0},
 	{"pid", {"level"}, "unsigned int", "", 4, 0},
 	{"pid", {"numbers"}, "char ", "[0]", 0, 0},
+	{"signal_struct", {"live"}, "int", "", 4, FIELDS_END},
+	{"signal_struct", {"oom_mm"}, "struct mm_struct *", "", 8, FIELDS_END}, /* 4.9 */
 	{"request", {"q"}, "struct request_queue *", "", 8, FIELDS_BLOCK},
 	{"request", {"cmd_flags"}, "unsigned int", "", 4, FIELDS_BLOCK},
 	{"request", {"__data_len"}, "unsigned int", "", 4, FIELDS_BLOCK},

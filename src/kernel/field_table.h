@@ -28,9 +28,10 @@ struct field_row {
 #define FIELDS_BLOCK 1u	 /* fields that block.bpf.c reads */
 #define FIELDS_QUOTA 2u	 /* fields that throttles.bpf.c reads */
 #define FIELDS_SOCKET 4u /* fields that connection.bpf.c reads */
-#define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA | FIELDS_SOCKET)
+#define FIELDS_END 8u	 /* fields that incident.bpf.c reads */
+#define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA | FIELDS_SOCKET | FIELDS_END)
 
-#define FIELD_MAX 48
+#define FIELD_MAX 56
 extern const struct field_row field_rows[];
 extern const size_t field_count; /* at most FIELD_MAX */
 

@@ -38,6 +38,8 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_BLOCK_DONE] = {"block done", "--trace block and columns io_*", false, FIELDS_BLOCK},
 	[GROUP_BLOCK_MERGE] = {"block merge", "that a request was merged into another", false, 0},
 	[GROUP_CONNECTION] = {"connection", "--trace connections", false, FIELDS_SOCKET},
+	[GROUP_SIGNAL] = {"signal", "senders of signals in --trace incidents", false, FIELDS_END},
+	[GROUP_END] = {"end", "ends of processes in --trace incidents", false, FIELDS_END},
 	[GROUP_CALL] = {"call", "syscall_us, and --trace syscalls and opens", false, 0},
 	[GROUP_RETURN] = {"return", "--trace syscalls, opens and connections", false, 0},
 	[GROUP_THROTTLE] = {"throttle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
@@ -144,6 +146,16 @@ const struct probe_row probe_rows[] = {
 	 "inet_sock_set_state", "raw_tracepoint__inet_sock_set_state"},
 	{"connection", KPROBE, GROUP_CONNECTION, FEATURE_KPROBE, "CONNECTION_KPROBE",
 	 "tcp_set_state", "kprobe__tcp_set_state"},
+
+	{"signal_sent", RAW, GROUP_SIGNAL, FEATURE_RAW_TRACEPOINT, "SIGNAL_SENT_RAW",
+	 "signal_generate", "raw_tracepoint__signal_generate"},
+	{"signal_sent", TRACE, GROUP_SIGNAL, FEATURE_TRACEPOINT, "SIGNAL_SENT_TRACEPOINT",
+	 "signal:signal_generate", "tracepoint__signal__signal_generate"},
+
+	{"process_end", RAW, GROUP_END, FEATURE_RAW_TRACEPOINT, "PROCESS_END_RAW",
+	 "sched_process_exit", "raw_tracepoint__sched_process_exit"},
+	{"process_end", TRACE, GROUP_END, FEATURE_TRACEPOINT, "PROCESS_END_TRACEPOINT",
+	 "sched:sched_process_exit", "tracepoint__sched__sched_process_exit"},
 
 	{"syscall_enter", TYPED, GROUP_CALL, FEATURE_TYPED_TRACEPOINT, "SYSCALL_ENTER_TYPED",
 	 "sys_enter", "raw_tracepoint__sys_enter"},

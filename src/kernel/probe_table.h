@@ -37,6 +37,8 @@ enum probe_group {
 	GROUP_BLOCK_DONE,  /* requests when they are completed */
 	GROUP_BLOCK_MERGE, /* requests when they become part of others */
 	GROUP_CONNECTION,  /* states of TCP connections */
+	GROUP_SIGNAL,	   /* signals that are sent */
+	GROUP_END,	   /* ends of processes */
 	GROUP_CALL,	   /* system calls from their entry on */
 	GROUP_RETURN,	   /* ends of system calls */
 	GROUP_THROTTLE,	   /* control groups that are held back for their quota */

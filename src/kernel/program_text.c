@@ -56,10 +56,14 @@ static bool measures_opens(const struct program_knobs *knobs)
 	return knobs->latency_kinds & (1u << LATENCY_OPENS | 1u << LATENCY_OPENED);
 }
 
+static bool measures_incidents(const struct program_knobs *knobs)
+{
+	return knobs->latency_kinds >> LATENCY_INCIDENTS & 1;
+}
+
 static bool reports_events(const struct program_knobs *knobs)
 {
-	return knobs->slower_ns || measures_exec(knobs) || measures_opens(knobs) ||
-	       knobs->latency_kinds >> LATENCY_CONNECTIONS & 1;
+	return knobs->slower_ns || knobs->latency_kinds & LATENCY_EVENTS_ONLY;
 }
 
 #define OPENAT2_NUMBER 437 /* of all machines; headers before 5.6 lack it */
@@ -194,6 +198,8 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("exec_event.bpf.c", to);
 	if (measures_opens(knobs))
 		fragment_add("open_event.bpf.c", to);
+	if (measures_incidents(knobs))
+		fragment_add("incident.bpf.c", to);
 	if (knobs->parts >> PART_WAKES & 1)
 		fragment_add("wakes.h", to);
 	if (plan->chosen[GROUP_BLOCK_ISSUE]) {

@@ -26,7 +26,9 @@ static bool is_source(const struct live *live, const char *name)
 /* The option that only programs can serve; NULL: there is none. */
 static const char *option_refused(const struct live_config *config)
 {
-	return config->needs_bpf ? config->needs_bpf : config->traces ? "--trace" : NULL;
+	return config->needs_bpf			  ? config->needs_bpf
+	       : config->traces & ~config->traces_unasked ? "--trace"
+							  : NULL;
 }
 
 /* Says why /proc is sampled, and what is missing for that. why: NULL: it was asked for. */

@@ -15,8 +15,10 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 static void offcpu_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
@@ -214,6 +216,70 @@ static void open_event(const struct trace_event *event, bool registers_marked, s
 	who->file.name = name_transient_string(path);
 }
 
+/* Returns "SIGKILL". */
+static const char *signal_name(uint32_t signal)
+{
+	static const char *const names[] = {
+		[SIGHUP] = "SIGHUP",	   [SIGINT] = "SIGINT",	      [SIGQUIT] = "SIGQUIT",
+		[SIGILL] = "SIGILL",	   [SIGTRAP] = "SIGTRAP",     [SIGABRT] = "SIGABRT",
+		[SIGBUS] = "SIGBUS",	   [SIGFPE] = "SIGFPE",	      [SIGKILL] = "SIGKILL",
+		[SIGUSR1] = "SIGUSR1",	   [SIGSEGV] = "SIGSEGV",     [SIGUSR2] = "SIGUSR2",
+		[SIGPIPE] = "SIGPIPE",	   [SIGALRM] = "SIGALRM",     [SIGTERM] = "SIGTERM",
+		[SIGSTKFLT] = "SIGSTKFLT", [SIGXCPU] = "SIGXCPU",     [SIGXFSZ] = "SIGXFSZ",
+		[SIGPROF] = "SIGPROF",	   [SIGVTALRM] = "SIGVTALRM", [SIGIO] = "SIGIO",
+		[SIGPWR] = "SIGPWR",	   [SIGSYS] = "SIGSYS",
+	};
+	char words[16];
+
+	if (signal < sizeof(names) / sizeof(names[0]) && names[signal])
+		return name_of_string(names[signal]);
+	snprintf(words, sizeof(words), "SIG%u", signal);
+	return name_of_string(words);
+}
+
+/* Codes of signals that a process sent: SI_USER, SI_QUEUE, SI_TKILL. Of the others a present thread
+ * knows nothing, except one that asked for memory when the OOM killer came. */
+static bool sender_known(const struct incident *incident, bool oom)
+{
+	return oom || incident->code == SI_USER || incident->code == SI_QUEUE ||
+	       incident->code == SI_TKILL;
+}
+
+static void incident_event(const struct trace_event *event, bool registers_marked,
+			   struct sample *who, bool *compat)
+{
+	struct sample_event *fill = &who->event;
+	struct incident end;
+	char words[16];
+	bool oom;
+
+	(void)registers_marked;
+	(void)compat;
+	if (event->data_bytes != sizeof(end))
+		return;
+	memcpy(&end, event->data, sizeof(end));
+	if (!WIFSIGNALED(end.status)) {
+		snprintf(words, sizeof(words), "exit %d", WEXITSTATUS(end.status));
+		fill->outcome = name_of_string(words);
+		return;
+	}
+	/* the OOM killer also marks a process that another signal is ending already */
+	oom = end.oom && WTERMSIG(end.status) == SIGKILL && (!end.noted || end.code == SI_KERNEL);
+	fill->outcome = name_of_string(oom		       ? "oom killed"
+				       : WCOREDUMP(end.status) ? "core dumped"
+							       : "killed");
+	fill->signal = signal_name((uint32_t)WTERMSIG(end.status));
+	if (!end.noted)
+		return;
+	if (!sender_known(&end, oom)) {
+		fill->sender_comm = name_of_string("kernel");
+		return;
+	}
+	if (end.sender_pid)
+		fill->sender_pid = end.sender_pid;
+	fill->sender_comm = name_of_comm(end.sender_comm);
+}
+
 #define CALLS (1u << GROUP_CALL | 1u << GROUP_RETURN)
 #define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
 #define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
@@ -271,6 +337,13 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 			 .known = KNOWN_EVENT | NEED_FILE | NEED_SYSCALL, .single = true,
 			 .summed = true},
 		.groups = CALLS, .report = open_describe, .event = open_event},
+	[LATENCY_INCIDENTS] = {
+		.kind = {.name = "incidents",
+			 .help = "processes that were killed or failed, threads stuck in D",
+			 .columns = "outcome,signal,sender_pid,sender_comm,waits_on,wchan", .known = KNOWN_EVENT,
+			 .single = true, .stuck = true, .recorded = true},
+		.groups = 1u << GROUP_END, .more_groups = 1u << GROUP_SIGNAL,
+		.event = incident_event},
 };
 /* clang-format on */
 
@@ -346,6 +419,15 @@ uint32_t trace_kinds_of_screen(void)
 
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
 		kinds |= (uint32_t)trace_rows[kind].kind.screen << kind;
+	return kinds;
+}
+
+uint32_t trace_kinds_recorded(void)
+{
+	uint32_t kinds = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		kinds |= (uint32_t)trace_rows[kind].kind.recorded << kind;
 	return kinds;
 }
 

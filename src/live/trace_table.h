@@ -50,6 +50,8 @@ size_t trace_kinds_list(uint32_t kinds, const struct trace_kind **list);
 uint32_t trace_singles_of(uint32_t kinds);
 uint32_t trace_sums_of(uint32_t kinds);
 uint32_t trace_kinds_of_screen(void);
+/* Returns the kinds that a recorder has even if nobody asked for them. */
+uint32_t trace_kinds_recorded(void);
 /* Returns all probe groups that these kinds need. */
 unsigned int trace_groups_of(uint32_t kinds);
 unsigned int trace_more_groups_of(uint32_t kinds);

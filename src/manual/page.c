@@ -225,7 +225,7 @@ static void add_traces(struct page_state *state)
 
 		add_entry(state->page, kind->name, kind->help);
 		if (kind->columns) {
-			text_add_string(state->page, " Columns: ");
+			text_add_string(state->page, "\nColumns: ");
 			add_words(state->page, kind->columns);
 			text_add_char(state->page, '.');
 		}

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define FINDINGS_LATE_US (120 * US_PER_SECOND)
+#define EVENTS_LATE_US (10 * US_PER_SECOND)
 #define COPY_BYTES (1u << 20)
 
 /* --- files, in the order in which they are read */
@@ -638,6 +639,29 @@ int recording_findings(const char *const *paths, const struct recording_part *pa
 	if (has_kind(recording, RECORD_FINDINGS)) {
 		stream_init(&stream, recording, RECORD_FINDINGS);
 		err = finding_rows_read(&stream.input, recording->input.name, take, to, e);
+		stream_close(&stream);
+	}
+	recording_close(&recording->input);
+	return err;
+}
+
+int recording_events(const char *const *paths, const struct recording_part *part,
+		     recorded_event_callback *take, void *to, struct error *e)
+{
+	struct recording_part wider = *part;
+	struct recording *recording;
+	struct recording_stream stream;
+	int err;
+
+	/* they are recorded with the scan that follows */
+	if (part->until_us != ABSENT)
+		wider.until_us = sum(part->until_us, EVENTS_LATE_US);
+	err = recording_begin(paths, &wider, &tier_fine, &recording, e);
+	if (err)
+		return err;
+	if (has_kind(recording, RECORD_EVENTS)) {
+		stream_init(&stream, recording, RECORD_EVENTS);
+		err = event_rows_read(&stream.input, recording->input.name, take, to, e);
 		stream_close(&stream);
 	}
 	recording_close(&recording->input);

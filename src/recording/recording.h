@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "recording/finding_rows.h"
 #include "recording/recording_part.h"
+#include "recording/sample_file.h"
 #include "sample/filter/filter.h"
 #include "sample/source.h"
 
@@ -26,6 +27,11 @@ int recording_open(const char *const *paths, const struct recording_part *part,
  * about the part. 0, -EINTR, or -errno with e; without any, take is not called. */
 int recording_findings(const char *const *paths, const struct recording_part *part,
 		       finding_callback *take, void *to, struct error *e);
+
+/* Gives the single events of the part to take, in the order in which they were recorded. 0, -EINTR,
+ * or -errno with e; without any, take is not called. */
+int recording_events(const char *const *paths, const struct recording_part *part,
+		     recorded_event_callback *take, void *to, struct error *e);
 
 /* Sets the dictionary of stacks (recording/stack_dict.h) for the hashes in the rows of a source
  * that recording_open() opened; call once, before the first scan. 0, or -errno with e. */

@@ -7,6 +7,7 @@
 #include "base/names.h"
 #include "recording/scan_rows.h"
 #include "recording/stack_dict.h"
+#include "report/event_list.h"
 #include "report/value.h"
 #include "sample/column.h"
 #include "sample/needs_table.h"
@@ -151,6 +152,70 @@ static int sample_row_read(struct sample_row *row, struct error *e)
 	     row->next.sample.scan.weight_us > CSV_WEIGHT_MAX_US))
 		return csv_fail(row->reader, e, "weight_us", "out of range");
 	return 0;
+}
+
+/* Fills what an event has beside its sample: columns that only header lines of events have. 0, or
+ * -EINVAL. */
+static int event_row_read(struct sample_row *row, const int *fields, struct event *event)
+{
+	for (size_t i = 0; i < event_column_count; i++) {
+		const struct column *column = &event_columns[i];
+		const struct csv_field *field = fields[i] < 0 ? NULL : &row->fields[fields[i]];
+		union value value;
+
+		if (field && (field->length || field->quoted)) {
+			if (value_read(row, column, field, &value))
+				return -EINVAL;
+		} else if (column->kind == KIND_TEXT) {
+			value.text = NULL;
+		} else {
+			value.number = ABSENT;
+		}
+		column_set(column, event, value);
+	}
+	return event->trace ? 0 : -EINVAL;
+}
+
+/* Takes the record in fields as a header line of events. 0, or -errno with e. */
+static int event_row_header(struct sample_row *row, int *fields, struct error *e)
+{
+	for (size_t i = 0; i < event_column_count; i++) {
+		fields[i] = -1;
+		for (size_t j = 0; j < row->count; j++)
+			if (!strcmp(row->fields[j].text, event_columns[i].name))
+				fields[i] = (int)j;
+	}
+	return sample_row_header(row, e);
+}
+
+int event_rows_read(struct csv_input *input, const char *name, recorded_event_callback *take,
+		    void *to, struct error *e)
+{
+	struct csv_reader reader = {.fd = -1, .input = input, .name = name};
+	struct sample_row *row = memory_get(sizeof(*row));
+	int *fields = memory_get(event_column_count * sizeof(*fields)), more;
+	struct error unsaid = {0};
+	struct event event;
+
+	row->reader = &reader;
+	row->needs = ~NEEDS_PROC_VALUES;
+	while ((more = csv_read(&reader, row->fields, &row->count, e)) > 0) {
+		if (!row->header_count || sample_row_is_header(row)) {
+			more = event_row_header(row, fields, e);
+			if (more)
+				break;
+		} else if (!sample_row_read(row, &unsaid)) {
+			event.who = row->next.sample;
+			if (!event_row_read(row, fields, &event))
+				take(to, &event);
+		}
+	}
+	error_done(&unsaid);
+	text_done(&row->scratch);
+	csv_done(&reader);
+	free(fields);
+	free(row);
+	return more;
 }
 
 #define SCAN_ROWS_MAX (1u << 20)

@@ -32,6 +32,13 @@ struct sample_input {
 int sample_file_open(struct sample_input *input, const struct filter *filter, uint64_t needs,
 		     struct source **source, struct error *e);
 
+struct event;
+typedef void recorded_event_callback(void *to, const struct event *event);
+/* Gives each event of the input to take; rows that can't be read are skipped. Texts are transient.
+ * 0, -EINTR, or -errno with e. */
+int event_rows_read(struct csv_input *input, const char *name, recorded_event_callback *take,
+		    void *to, struct error *e);
+
 /* Does recording_stacks() for such a source. */
 int sample_file_stacks(struct source *source, const char *path, struct error *e);
 

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Single events for people, longest first; for programs, as they come. */
 #include "render/renderer.h"
+#include "base/clock.h"
+#include "base/names.h"
 #include "report/distribution.h"
 #include "report/event_list.h"
 #include "report/report.h"
 
+#include <string.h>
+
+#define STUCK_US (10 * US_PER_SECOND)
+
 struct events {
 	struct event_list list;
-	struct sleep_stacks sleeps; /* facts of the waits among the events */
+	struct keyed stuck; /* int64_t by tid: since when a thread is in D that was an event */
+	const struct trace_kind *stuck_kind; /* NULL: such threads are no events */
+	struct sleep_stacks sleeps;	     /* facts of the waits among the events */
 	struct report *report;
 	struct distribution_table *sums_to; /* that sums up events; NULL: there is none */
 	bool sleeps_wanted;
@@ -66,7 +74,7 @@ static void sleeps_choose(struct events *events)
 	events->sums = stacks && report->config->stacks;
 	if (!events_only(report))
 		return;
-	report->filter.no_samples = !events->sleeps_wanted;
+	report->filter.no_samples = !events->sleeps_wanted && !events->stuck_kind;
 	report->filter.all_states |= events->sleeps_wanted;
 	report->filter.off_cpu |= events->sleeps_wanted;
 }
@@ -81,6 +89,7 @@ static int events_begin(void *state, struct report *report)
 	if (!report->events)
 		return 0;
 	events->report = report;
+	events->sums_to = distributions_of(report);
 	text_add_string(&names, columns ? columns : EVENT_COLUMNS_DEFAULT);
 	if (report->slower_us && !columns)
 		text_add_string(&names, "," EVENT_COLUMNS_SLOW);
@@ -91,9 +100,12 @@ static int events_begin(void *state, struct report *report)
 			      report->e);
 	text_done(&names);
 	for (size_t i = 0; i < report->kind_count; i++)
-		events->listed |= report->slower_us || !report->kinds[i]->summed;
+		if (report->kinds[i]->stuck)
+			events->stuck_kind = report->kinds[i];
+	for (size_t i = 0; i < report->kind_count; i++)
+		events->listed |=
+			!events->sums_to || report->slower_us || !report->kinds[i]->summed;
 	events->list.slower_us = report->slower_us;
-	events->sums_to = distributions_of(report);
 	if (err)
 		return err;
 	sleeps_choose(events);
@@ -104,7 +116,29 @@ static uint64_t events_needs(const void *state)
 {
 	const struct events *events = state;
 
-	return events_only(events->report) ? column_list_needs(&events->list.list) : 0;
+	return events_only(events->report) || events->stuck_kind
+		       ? column_list_needs(&events->list.list)
+		       : 0;
+}
+
+/* Adds an event if the thread has been in D for long, once for each wait. */
+static void stuck_take(struct events *events, const struct sample *sample)
+{
+	struct sample stuck = *sample;
+	int64_t *known, since_us;
+
+	if (sample->now.state != STATE_DISK || sample->now.state_us == ABSENT ||
+	    sample->now.state_us < STUCK_US)
+		return;
+	if (events->stuck.count == SLEEP_STACKS_MAX)
+		keyed_empty(&events->stuck);
+	since_us = sample->scan.time_us - sample->now.state_us;
+	known = keyed_put(&events->stuck, sizeof(*known), (uint64_t)sample->thread.tid, NULL);
+	if (since_us - *known < US_PER_SECOND) /* the clock may be set while it waits */
+		return;
+	*known = since_us;
+	stuck.event.outcome = name_of_string("stuck in D");
+	event_list_add(&events->list, events->stuck_kind, &stuck, sample->now.state_us * NS_PER_US);
 }
 
 /* Notes the stacks of sleeps, before the events that end them. */
@@ -114,6 +148,9 @@ static bool events_take(void *state, struct report *report, const struct scan *b
 
 	for (size_t i = 0; events->sleeps_wanted && i < batch->count; i++)
 		sleep_stacks_note(&events->sleeps, &batch->samples[i]);
+	/* a recorder has taken those of its samples */
+	for (size_t i = 0; events->stuck_kind && report->source->host && i < batch->count; i++)
+		stuck_take(events, &batch->samples[i]);
 	return false;
 }
 
@@ -138,7 +175,8 @@ static int events_collect(void *state, struct report *report, bool all)
 
 	if (events->sums_to)
 		needs |= distribution_table_needs(events->sums_to);
-	report->source->host->events(report->source, needs, event_take, events);
+	if (report->source->host)
+		report->source->host->events(report->source, needs, event_take, events);
 	report_miss(report, "single events dropped: more than tsnap keeps", events->list.refused);
 	events->list.refused = 0;
 	if (!events_only(report))
@@ -180,6 +218,7 @@ static void events_done(void *state)
 
 	event_list_done(&events->list);
 	sleep_stacks_done(&events->sleeps);
+	keyed_done(&events->stuck);
 }
 
 const struct report_part events_part = {.bytes = sizeof(struct events),
@@ -197,4 +236,13 @@ struct event_list *events_list(const struct report *report)
 	struct events *events = report_state(report, &events_part);
 
 	return events ? &events->list : NULL;
+}
+
+void events_add(struct report *report, const struct event *event)
+{
+	struct events *events = report_state(report, &events_part);
+
+	for (size_t i = 0; i < report->kind_count; i++)
+		if (!strcmp(report->kinds[i]->name, event->trace))
+			event_take(events, report->kinds[i], &event->who, event->duration_ns);
 }

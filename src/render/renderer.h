@@ -140,6 +140,9 @@ void interval_add_heatmap(struct text *out, const struct interval *interval);
 void interval_add_stacks(struct text *out, const struct interval *interval, size_t row);
 /* The events of events_part; NULL: it is not in use. */
 struct event_list *events_list(const struct report *report);
+struct event;
+/* Adds an event of a recording, if it is of a kind that is wanted. */
+void events_add(struct report *report, const struct event *event);
 /* Columns of the distributions as rows; NULL: they are not wanted. */
 const struct column_list *distributions_list(const struct report *report);
 struct distribution_table *distributions_of(const struct report *report); /* NULL: none */

@@ -11,7 +11,7 @@
 #include "sample/column.h"
 #include "sample/filter/filter.h"
 
-#define COLUMN_LIST_MAX 240
+#define COLUMN_LIST_MAX 256
 /* Columns of the set `programs`, which a report has unless others are chosen; and those that it has
  * where options choose something else than columns. */
 #define PROGRAM_COLUMNS                                                                        \

@@ -9,7 +9,7 @@
 
 #define AT(member) offsetof(struct event, member)
 
-static const struct column reported_columns[] = {
+const struct column event_columns[] = {
 	{"timestamp", "ENDED", "", KIND_TIME, ROLE_MEASURE, 0, 27, AT(who.scan.time_us)},
 	{"trace", "TRACE", "", KIND_TEXT, ROLE_MEASURE, 0, 8, AT(trace)},
 	{"duration_ns", "TOOK", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(duration_ns)},
@@ -21,7 +21,7 @@ static const struct column reported_columns[] = {
 	 AT(who.event.retransmits)},
 };
 
-#define REPORTED_COUNT (sizeof(reported_columns) / sizeof(reported_columns[0]))
+const size_t event_column_count = sizeof(event_columns) / sizeof(event_columns[0]);
 
 int event_list_init(struct event_list *events, const char *keys, const char *more, struct error *e)
 {
@@ -33,8 +33,8 @@ int event_list_init(struct event_list *events, const char *keys, const char *mor
 	if (err)
 		return err;
 	*events = (struct event_list){0};
-	for (size_t i = 0; i < REPORTED_COUNT; i++)
-		events->list.items[events->list.count++] = &reported_columns[i];
+	for (size_t i = 0; i < event_column_count; i++)
+		events->list.items[events->list.count++] = &event_columns[i];
 	for (size_t i = 0; i < chosen.count && events->list.count < COLUMN_LIST_MAX; i++)
 		if (chosen.items[i]->role == ROLE_KEY && chosen.items[i]->kind != KIND_TIME)
 			events->list.items[events->list.count++] = chosen.items[i];

@@ -18,6 +18,10 @@ struct event {
 	struct sample who; /* time_us: end of the event */
 };
 
+/* Columns of an event that no sample has, and its time: of a struct event. */
+extern const struct column event_columns[];
+extern const size_t event_column_count;
+
 /* A zeroed list is empty and has no columns: no events were requested. */
 struct event_list {
 	struct column_list list;  /* all columns of a row */

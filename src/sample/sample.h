@@ -108,6 +108,9 @@ struct sample_event {
 	/* of a TCP connection; the numbers are not columns of samples */
 	const char *outcome, *side, *local, *server;
 	int64_t sent, received, connect_ns, retransmits;
+	/* of a process that ended by a signal */
+	const char *signal, *sender_comm;
+	int64_t sender_pid;
 };
 
 /* file of the call's descriptor or path */

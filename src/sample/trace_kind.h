@@ -30,6 +30,8 @@ struct trace_kind {
 	bool bytes;    /* events move bytes, which are the amount of a histogram */
 	bool quota;    /* part of an event may be for a quota, and that time is the amount */
 	bool fails;    /* events have an errno; failed ones are counted */
+	bool stuck;    /* threads that stay in D are events, too, from samples */
+	bool recorded; /* rare: a recorder (-o) has it, also without --trace */
 	bool slower;   /* --slower reports it, unless --trace names kinds */
 	bool screen;   /* --top measures it for screens of durations, unless --trace names kinds */
 };

@@ -14,7 +14,7 @@ from harness import SCANS_MORE, SLOW, START_S, STOP_S, Failure, Findings, case, 
 
 # Shell script with calls that return, sleeps, waits for a CPU, programs that are executed, requests to a device ($1).
 RESTLESS = "while :; do dd if=$1 of=/dev/null iflag=direct bs=4k count=4 status=none; cat /none; " \
-           "bash -c ': </dev/tcp/127.0.0.1/9'; sleep 0.05; done"
+           "bash -c ': </dev/tcp/127.0.0.1/9'; sh -c 'kill -9 $$'; sleep 0.05; done"
 
 # {count: pattern of avg_thr} for threads that always slept. An emulated CPU may be too slow for a scan, which then lacks one of them.
 ALL_OF = {count: r"%d\.00" % count if SLOW == 1 else r"(?:%d\.00|%d\.[789]\d)" % (count, count - 1) for count in (1, 2)}
@@ -321,7 +321,7 @@ def traced_report(ctx, pid, kinds):
 # Probes that each kind of --trace needs, as --check calls them; kinds that are not here need only what all of tsnap needs.
 PROBES_OF = {"block": ("block queue", "block issue", "block done"), "blockq": ("block queue", "block issue", "block done"),
              "syscalls": ("call", "return"), "opens": ("call", "return"), "opened": ("call", "return"),
-             "exec": ("exec", "rename"), "connections": ("connection", "return")}
+             "exec": ("exec", "rename"), "connections": ("connection", "return"), "incidents": ("end",)}
 
 
 def kinds_refused(ctx, kinds):

@@ -222,9 +222,10 @@ static void groups_follow_needs(void **state)
 							     BIT(GROUP_BLOCK_ISSUE) |
 							     BIT(GROUP_BLOCK_DONE));
 	assert_int_equal(live_groups_of(UINT64_MAX),
-			 (BIT(GROUP_COUNT) - 1) & ~(BIT(GROUP_RETURN) | BIT(GROUP_BLOCK_MERGE) |
-						    BIT(GROUP_THROTTLE) | BIT(GROUP_UNTHROTTLE) |
-						    BIT(GROUP_CONNECTION)));
+			 (BIT(GROUP_COUNT) - 1) &
+				 ~(BIT(GROUP_RETURN) | BIT(GROUP_BLOCK_MERGE) |
+				   BIT(GROUP_THROTTLE) | BIT(GROUP_UNTHROTTLE) |
+				   BIT(GROUP_CONNECTION) | BIT(GROUP_SIGNAL) | BIT(GROUP_END)));
 	/* columns that show a name, or what is looked up and kept */
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];

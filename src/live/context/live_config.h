@@ -31,6 +31,7 @@ struct live_config {
 	const char *needs_bpf;	    /* an option that only BPF programs can serve; NULL: none */
 	const char *without;	    /* --without: kernel features not to be used; NULL: none */
 	uint32_t traces;	    /* --trace: kinds, bits 1 << LATENCY_x */
+	uint32_t traces_unasked;    /* those that are done without where the host has no probe */
 	int64_t slower_us;	    /* --slower: least duration of single events; 0: none */
 	bool events;		    /* single events are reported */
 	bool distributions;	    /* what is traced is shown as distributions */
