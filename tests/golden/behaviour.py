@@ -663,8 +663,8 @@ class Signals(unittest.TestCase):
     def test_flame_graph_names_findings(self):
         """The head of a flame graph names what is wrong, unless options choose what it shows."""
         head = re.findall(rb'class="minor"[^>]*>(\d\. [^<]*)<', tsnap("--replay", "findings.csv", "--flame", "-").stdout)
-        self.assertEqual([re.search(rb"mariadbd 3399|of holder 4000|deadlock", line).group() for line in head],
-                         [b"mariadbd 3399", b"of holder 4000", b"deadlock"])
+        self.assertEqual([re.search(rb"mariadbd 3399|by holder 4000|deadlock", line).group() for line in head],
+                         [b"mariadbd 3399", b"by holder 4000", b"deadlock"])
         for option in ("--on-cpu", "-a", "--by-chain"):
             self.assertNotIn(b">1. ", tsnap("--replay", "findings.csv", "--flame", "-", option).stdout)
 
