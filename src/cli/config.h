@@ -78,20 +78,23 @@ struct config {
 	char **replay_more;	    /* further names after --replay's, up to a NULL; NULL: none */
 	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
 	struct recording_part part; /* --from, --to as times */
-	const char *snapshot;	    /* --snapshot: a file */
-	const char *record;	    /* -o: a directory; NULL: nothing is recorded */
-	int64_t flush_us;	    /* --flush */
-	const char *when;	    /* --when: an expression; NULL: each scan is recorded */
-	int64_t around_us;	    /* --keep-around; 0: not given */
-	int64_t archive_hz;	    /* --archive; 0: no second tier */
-	struct retention retention; /* --keep, --keep-bytes, --keep-free, --keep-archive */
-	bool text;		    /* --text */
-	bool ascii;		    /* --ascii */
-	bool groups;		    /* --report: rows of groups */
-	bool help_all;		    /* --help all */
-	const char *list_word;	    /* --list WORD; NULL: all is listed */
-	const char *config_file;    /* --config, the last one; its options are set as others */
-	char **words;		    /* words of the command line, NULL after the last */
+	const char *against;	    /* --against as typed: times, or a recording; NULL: none */
+	bool against_is_time;
+	struct recording_part against_part; /* these times; of another recording: all of it */
+	const char *snapshot;		    /* --snapshot: a file */
+	const char *record;		    /* -o: a directory; NULL: nothing is recorded */
+	int64_t flush_us;		    /* --flush */
+	const char *when;		    /* --when: an expression; NULL: each scan is recorded */
+	int64_t around_us;		    /* --keep-around; 0: not given */
+	int64_t archive_hz;		    /* --archive; 0: no second tier */
+	struct retention retention;	    /* --keep, --keep-bytes, --keep-free, --keep-archive */
+	bool text;			    /* --text */
+	bool ascii;			    /* --ascii */
+	bool groups;			    /* --report: rows of groups */
+	bool help_all;			    /* --help all */
+	const char *list_word;		    /* --list WORD; NULL: all is listed */
+	const char *config_file; /* --config, the last one; its options are set as others */
+	char **words;		 /* words of the command line, NULL after the last */
 };
 
 /* Parses the command line into config (zeroed by the caller; strings point into argv).

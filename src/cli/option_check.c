@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define PID_DIGITS_MAX 9
 #define AROUND_MOST_US (3600 * US_PER_SECOND)
@@ -441,6 +442,57 @@ static int times_check(struct config *config, struct error *e)
 	return err;
 }
 
+/* Reads --against: two times of the recording, or the name of another one. */
+static int against_read(struct config *config, struct error *e)
+{
+	struct recording_part *part = &config->against_part;
+	struct time_context context = {.now_us = clock_utc_us(), .after_us = TIME_NOT_AFTER};
+	const char *dots = strstr(config->against, "..");
+	struct stat there;
+	char *from;
+	int there_err, err = 0;
+
+	*part = (struct recording_part){.from_us = ABSENT, .until_us = ABSENT};
+	there_err = stat(config->against, &there) ? errno : 0;
+	config->against_is_time = dots && !strpbrk(config->against, "@/") && there_err;
+	if (!config->against_is_time)
+		return there_err && !strchr(config->against, '@')
+			       ? error_set(e, there_err, EXIT_USAGE, "--against %s: %s",
+					   config->against, strerror(there_err))
+			       : 0;
+	from = memory_text(config->against, (size_t)(dots - config->against));
+	if (*from)
+		err = time_take("--against", from, &context, &part->from_us, e);
+	free(from);
+	if (part->from_us != ABSENT)
+		context.after_us = part->from_us;
+	context.of_two_later = true;
+	if (!err && dots[2])
+		err = time_take("--against", dots + 2, &context, &part->until_us, e);
+	if (!err && part->from_us != ABSENT && part->until_us != ABSENT &&
+	    part->from_us >= part->until_us)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--against '%s': its end is not after its "
+				 "begin",
+				 config->against);
+	return err;
+}
+
+static int against_check(struct config *config, struct error *e)
+{
+	if (!config->against)
+		return 0;
+	if (!config->replay || !strcmp(config->replay, "-"))
+		return usage(e, "--against", "needs --replay FILE|DIR, which is read twice");
+	if (!config->report.findings ||
+	    (config->mode == MODE_FORMAT && config->format->of_findings != &renderer_html &&
+	     config->format->of_findings != &renderer_json_findings))
+		return usage(e, "--against", "goes with --findings, as a report, --html or --json");
+	if (config->interval_us || config->count || config->report.condition.given)
+		return usage(e, "--against", "can't go with -i, -n or --when");
+	return against_read(config, e);
+}
+
 /* Checks options that are only for recordings. */
 static int replay_check(struct config *config, struct error *e)
 {
@@ -733,6 +785,8 @@ int config_check(struct config *config, struct error *e)
 		err = stacks_check(config, e);
 	if (!err)
 		err = findings_check(config, e);
+	if (!err)
+		err = against_check(config, e);
 	if (!err)
 		err = path_check(config, e);
 	if (!err)

@@ -140,6 +140,9 @@ const struct option_row option_table[] = {
 	{0, "heatmap", NULL,
 	 "with --replay: draw a line for each group, with a character for each step of "
 	 "--by-time (default: 1m)", FLAG(report.heatmap)},
+	{0, "against", "TIME..TIME|DIR",
+	 "with --replay: say what changed since another time of it, or since another recording",
+	 TEXT(against)},
 	{0, "snapshot", "FILE",
 	 "with --replay: copy what was recorded between --from and --to into one file",
 	 OF_MODE(OPTION_TEXT, snapshot, MODE_SNAPSHOT)},

@@ -16,6 +16,7 @@ const struct report_part *const part_table[] = {
 	&findings_part,
 	&earlier_findings_part,
 	&sleepers_part,
+	&changed_part,
 	&times_part,
 	&stack_dict_part,
 	&rows_part,

@@ -1015,6 +1015,8 @@ static void json_add_findings(struct text *out, const struct interval *interval)
 	text_add(out, text_string(&end), end.length);
 	json_add_head(out, "not_seen", findings, findings->unseen_us);
 	text_add(out, text_string(&end), end.length);
+	REPORT_EACH (use, interval->report, objects)
+		use->part->objects(out, text_string(&end), use->state);
 	text_done(&end);
 }
 

@@ -75,6 +75,8 @@ struct report_part {
 	void (*instead)(struct text *out, const struct interval *interval, void *state);
 	void (*below)(struct text *out, const struct interval *interval, void *state);
 	void (*footer)(struct text *out, const struct interval *interval, void *state);
+	/* Objects beside those of findings, in JSON; end: what ends each of them. */
+	void (*objects)(struct text *out, const char *end, void *state);
 	void (*clear)(void *state);   /* the interval was shown */
 	void (*release)(void *state); /* drops what has texts of samples: the source is crowded */
 	/* Shows or writes what it has, before a call of the main thread that does not end. */
