@@ -31,6 +31,7 @@ import case_forks  # noqa: F401
 import case_block  # noqa: F401
 import case_cache  # noqa: F401
 import case_calls  # noqa: F401
+import case_changed  # noqa: F401
 import case_chains  # noqa: F401
 import case_chains_real  # noqa: F401
 import case_chains_runtimes  # noqa: F401
