@@ -242,7 +242,7 @@ static const struct known *known_get(int64_t inode, const struct sample *sample,
 	int64_t start_ns;
 	struct known *known;
 	bool added;
-	int fd = inode > 0 ? socket_query_fd((uint64_t)inode, &record) : -1;
+	int fd = inode > 0 ? socket_query_fd((uint64_t)inode, now_ns, &record) : -1;
 
 	if (fd < 0)
 		return NULL;

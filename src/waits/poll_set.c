@@ -138,7 +138,7 @@ static bool part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 	sum->open |= wait->pending && socket && !socket->remote && !socket->listens &&
 		     !socket->peer_inode;
 	if (socket && is_of_client(&wait->facts))
-		age_ms = socket_request_age_ms(socket->inode);
+		age_ms = socket_request_age_ms(socket->inode, wait->now_ns);
 	if (age_ms > 0)
 		wait->facts.request_ns = wait->now_ns - age_ms * NS_PER_MS;
 	wait_set_sum_add(sum, &wait->facts, own, age_ms != REQUEST_NONE,

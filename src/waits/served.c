@@ -123,7 +123,7 @@ static bool client_waits(struct wait *wait, const struct socket_facts *socket, i
 	*client = socket->peer_pid;
 	return socket->local_port == ABSENT && socket->peer_inode
 		       ? client_waits_here(wait, socket, client)
-		       : socket_owes(socket->inode);
+		       : socket_owes(socket->inode, wait->now_ns);
 }
 
 static bool is_only_thread(const struct wait *wait)

@@ -411,34 +411,38 @@ const struct socket_facts *socket_find(struct wait *wait, int fd, const char *li
 	return &socket->facts;
 }
 
-int socket_query_fd(uint64_t inode, const struct diag_record **record)
+int socket_query_fd(uint64_t inode, int64_t now_ns, const struct diag_record **record)
 {
-	const struct socket *socket = cache_find(&sockets, inode);
-	const struct net_namespace *namespace;
+	struct socket *socket = cache_find(&sockets, inode);
+	struct net_namespace *namespace;
 
 	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP ||
 	    !socket->reported_ns)
 		return -1;
 	namespace = net_namespaces_find(socket->namespace);
+	if (!namespace)
+		return -1;
+	/* a thread that sleeps for long is not looked at again: see sockets_sweep() */
+	socket->entry.used_ns = namespace->used_ns = now_ns;
 	*record = &socket->reported;
-	return namespace ? namespace->single_fd : -1;
+	return namespace->single_fd;
 }
 
-int64_t socket_request_age_ms(uint64_t inode)
+int64_t socket_request_age_ms(uint64_t inode, int64_t now_ns)
 {
 	const struct socket *socket = cache_find(&sockets, inode);
 	const struct diag_record *record;
-	int fd = socket_query_fd(inode, &record);
+	int fd = socket_query_fd(inode, now_ns, &record);
 
 	if (socket && socket->facts.dns && socket->protocol->group == DIAG_UDP)
 		return 0;
 	return fd >= 0 ? tcp_request_age_ms(fd, record) : REQUEST_NONE;
 }
 
-bool socket_owes(uint64_t inode)
+bool socket_owes(uint64_t inode, int64_t now_ns)
 {
 	const struct diag_record *record;
-	int fd = socket_query_fd(inode, &record);
+	int fd = socket_query_fd(inode, now_ns, &record);
 
 	return fd >= 0 && tcp_request_is_in(fd, record);
 }

@@ -42,14 +42,14 @@ const struct socket_facts *socket_find(struct wait *wait, int fd, const char *li
 				       enum socket_peer peer);
 
 /* The netlink socket to ask about a TCP connection that socket_find() has found, for tcp_ask(), and
- * its record; -1: none. */
+ * its record; -1: none. The socket is kept in mind for some seconds more. */
 struct diag_record;
-int socket_query_fd(uint64_t inode, const struct diag_record **record);
+int socket_query_fd(uint64_t inode, int64_t now_ns, const struct diag_record **record);
 /* Age of the request on a TCP connection that socket_find() has found, if an answer is due: see
  * waits/tcp_request.h. 0 for a UDP socket that is connected to a DNS server: resolvers open one for
  * each query, so that its port can't be guessed (RFC 5452). */
-int64_t socket_request_age_ms(uint64_t inode);
+int64_t socket_request_age_ms(uint64_t inode, int64_t now_ns);
 /* True if a request that came on the connection is not answered. */
-bool socket_owes(uint64_t inode);
+bool socket_owes(uint64_t inode, int64_t now_ns);
 
 #endif
