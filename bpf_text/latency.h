@@ -21,6 +21,8 @@
 #define LATENCY_EVENTS_ONLY                                                     \
 	(1u << LATENCY_EXEC | 1u << LATENCY_CONNECTIONS | 1u << LATENCY_OPENS | \
 	 1u << LATENCY_OPENED | 1u << LATENCY_INCIDENTS)
+/* Kinds of the user's own probes, up to the last bit of a mask. */
+#define LATENCY_PROBE 28
 
 /* Bucket 0: below 64 ns; then powers of two; the last one, from 69 s on, has no end. */
 #define LATENCY_BUCKETS 32
@@ -61,6 +63,9 @@ struct latency_key {
 /* latency_key.what of LATENCY_OPENS and LATENCY_OPENED */
 #define OPENS_CALL 0  /* system call's number */
 #define OPENS_ERROR 1 /* errno */
+
+/* latency_key.what of the user's own probes */
+#define PROBE_BELOW 0 /* 1: the values were below 0, and belong to no bucket */
 
 struct latency {
 	__u64 sum_ns;

@@ -71,14 +71,26 @@ static int kernel_types_check(const struct config *config, struct error *e)
 	return 0;
 }
 
+/* True if events are measured beside samples. */
+static bool traced(const struct config *config)
+{
+	return config->trace || config->live.own;
+}
+
+/* Returns the option by which they are. */
+static const char *traced_by(const struct config *config)
+{
+	return config->live.own ? "--probe" : config->live.slower_us ? "--slower" : "--trace";
+}
+
 /* Returns the given option that only BPF programs can serve; NULL: there is none. */
 static const char *bpf_option(const struct config *config)
 {
 	static const char *const formats[] = {"--flame", "--folded", "--pprof"};
 	const char *format;
 
-	if (config->trace)
-		return config->live.slower_us ? "--slower" : "--trace";
+	if (traced(config))
+		return traced_by(config);
 	if (config->report.critical_path)
 		return "--critical-path";
 	if (config->live.share || config->live.attach)
@@ -179,15 +191,19 @@ static int recorded_traces(struct config *config)
 	return 0;
 }
 
+#define PROBE_BUDGET_DEFAULT 50 /* tenths of a percent of a CPU */
+
 static int trace_check(struct config *config, bool samples, struct error *e)
 {
-	const char *typed = config->live.slower_us ? "--slower" : "--trace";
+	const char *typed = traced_by(config);
 	bool rows = config->mode != MODE_REPORT;
-	uint32_t singles;
+	uint32_t singles, own = 0;
 	bool distributed;
 	int err;
 
-	if (!config->trace)
+	if (config->live.probe_budget && !config->live.own)
+		return usage(e, "--probe-budget", "is for --probe");
+	if (!traced(config))
 		return config->record ? recorded_traces(config) : 0;
 	if (!samples)
 		return usage(e, typed, "is for a report, --csv, --json and --top");
@@ -197,9 +213,18 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 		return usage(e, typed,
 			     "needs probes of its own: it can't go with --attach, which uses those "
 			     "of --share as they are");
-	err = trace_kinds_parse(config->trace, &config->live.traces, e);
+	if (config->live.own && config->live.share)
+		return usage(e, "--probe", "can't be shared: leave out --share");
+	if (config->live.own && config->mode == MODE_TOP)
+		return usage(e, "--probe", "is for a report, --csv and --json");
+	if (!config->live.probe_budget)
+		config->live.probe_budget = PROBE_BUDGET_DEFAULT;
+	err = config->trace ? trace_kinds_parse(config->trace, &config->live.traces, e) : 0;
+	if (!err)
+		err = trace_own_set(config->live.own, &own, e);
 	if (err)
 		return err;
+	config->live.traces |= own;
 	singles = trace_singles_of(config->live.traces);
 	if (config->replay && singles != config->live.traces)
 		return usage(e, typed,
@@ -240,14 +265,14 @@ static int top_check(const struct config *config, struct error *e)
 	if (config->groups && (!rows || !config->format->of_groups))
 		return usage(e, "--report",
 			     "needs --csv or --json (a report is the default output)");
-	if (config->groups && (config->trace || config->stack_dict || config->live.self))
+	if (config->groups && (traced(config) || config->stack_dict || config->live.self))
 		return usage(e, "--report",
 			     "writes groups only: it can't go with --trace, --slower, --stack-dict "
 			     "or --self");
 	if (config->report.patience_us && !rows)
 		return usage(e, "--patience",
 			     "is for --csv and --json: a report waits until its end anyway");
-	if (config->report.patience_us && (config->groups || config->trace || config->replay))
+	if (config->report.patience_us && (config->groups || traced(config) || config->replay))
 		return usage(e, "--patience",
 			     "is for samples of the live host: it can't go with --report, --trace, "
 			     "--slower or --replay");
@@ -285,7 +310,7 @@ static int stacks_check(const struct config *config, struct error *e)
 	if (config->report.off_wake && config->on_cpu)
 		return usage(e, "--off-wake", "shows threads off CPU: it can't go with --on-cpu");
 	if (config->stack_dict && !config->replay && !config->diff &&
-	    (config->trace || !writes(config, RENDERER_ROWS)))
+	    (traced(config) || !writes(config, RENDERER_ROWS)))
 		return usage(e, "--stack-dict",
 			     "is written with --csv or --json, and read with --replay or --diff");
 	if (config->stack_dict && !strcmp(config->stack_dict, "-"))
@@ -360,7 +385,7 @@ static int findings_check(struct config *config, struct error *e)
 			e, option,
 			"covers all work and waiting: it can't go with -a, --on-cpu or --off-cpu");
 	if (writes(config, RENDERER_ROWS) &&
-	    (config->columns || config->trace || config->report.patience_us || config->stack_dict))
+	    (config->columns || traced(config) || config->report.patience_us || config->stack_dict))
 		return usage(
 			e, option,
 			"with --json writes findings only: it can't go with -g, --trace, --slower, "
@@ -552,7 +577,7 @@ static int path_check(struct config *config, struct error *e)
 		return usage(e, "--critical-path",
 			     "follows waits through all threads: it can't go with -p, -t, -u, -c, "
 			     "--cgroup, --filter, --on-cpu, --off-cpu or --off-wake");
-	if (config->trace || config->report.chains || config->report.findings ||
+	if (traced(config) || config->report.chains || config->report.findings ||
 	    config->report.patience_us || config->stack_dict)
 		return usage(e, "--critical-path",
 			     "can't go with --trace, --slower, --chains, --findings, --patience or "
@@ -677,7 +702,7 @@ static void contents_check(struct config *config)
 	bool rows_chosen = config->columns || config->by || config->more_columns;
 
 	if ((!reports(config) && (!flame || config->diff || config->by_chain)) ||
-	    config->report.off_wake || config->report.critical_path || config->trace ||
+	    config->report.off_wake || config->report.critical_path || traced(config) ||
 	    config->report.by_time_us || config->all_states || config->on_cpu || config->off_cpu)
 		return;
 	if (!page && (rows_chosen || config->report.stacks || config->report.chains ||
@@ -731,7 +756,7 @@ int config_check(struct config *config, struct error *e)
 		return err;
 	rows |= config->mode == MODE_RECORD;
 	samples |= config->mode == MODE_RECORD;
-	if (config->live.slower_us && !config->trace)
+	if (config->live.slower_us && !traced(config))
 		config->trace = slower_kind();
 	if (config->live.descendants && !config->live.process)
 		return usage(e, "-r", "needs a process: tsnap -r NAME");
@@ -743,7 +768,7 @@ int config_check(struct config *config, struct error *e)
 	    !config->filter)
 		config->all_states = true;
 	contents_check(config);
-	if (rows && config->interval_us && !config->trace)
+	if (rows && config->interval_us && !traced(config))
 		return usage(e, "-i",
 			     "is for reports and --trace: --csv and --json write every scan");
 	if (config->by && config->columns)

@@ -4,7 +4,9 @@
 #include "base/config_file.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "base/memory.h"
 #include "base/quantity.h"
+#include "kernel/own_probe.h"
 #include "render/renderer.h"
 #include "sample/program_variable.h"
 
@@ -90,6 +92,19 @@ const struct option_row *option_of_mode(const struct config *config)
 	return row;
 }
 
+/* Adds a probe of --probe to those that *to points to. */
+static int probe_add(struct own_probes **to, const char *text, struct error *e)
+{
+	struct own_probes *probes = *to;
+
+	if (!probes)
+		*to = probes = memory_get(sizeof(*probes));
+	if (probes->count == OWN_PROBES_MAX)
+		return error_set(e, EINVAL, EXIT_USAGE, "--probe: at most %d at a time",
+				 OWN_PROBES_MAX);
+	return own_probe_parse(text, &probes->items[probes->count++].probe, e);
+}
+
 static int mode_set(struct config *config, const struct option_row *row, struct error *e)
 {
 	const struct renderer *format = row->format ? row->format : config->format;
@@ -158,6 +173,8 @@ static int option_take(struct config *config, const struct option_row *row, cons
 	case OPTION_CONFIG:
 		*(const char **)to = argument;
 		return argument ? config_read(config, argument, e) : 0;
+	case OPTION_PROBE:
+		return probe_add((struct own_probes **)to, argument, e);
 	case OPTION_COLUMN:
 		return program_variable_add(argument, e);
 	case OPTION_MODE:

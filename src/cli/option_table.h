@@ -24,6 +24,7 @@ enum option_kind {
 	OPTION_ALL,	/* bool: the word "all" follows, or nothing */
 	OPTION_WORD,	/* const char *: a word that is no option follows, or nothing */
 	OPTION_CONFIG,	/* const char *, a file whose lines are options */
+	OPTION_PROBE,	/* struct own_probes *, which gets one more; may be given again */
 	OPTION_COLUMN,	/* none: a variable of programs becomes a column; may be given again */
 };
 

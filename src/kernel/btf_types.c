@@ -361,3 +361,57 @@ int btf_tracepoint_id(const char *event)
 	id = type_find(btf, BTF_KIND_TYPEDEF, name);
 	return id && id <= INT32_MAX ? (int)id : -ENOENT;
 }
+
+#define TRACEPOINT_PREFIX "btf_trace_"
+
+static const char *type_name(const struct btf_types *btf, const struct btf_type *type)
+{
+	return type->name_off < btf->strings_bytes ? btf->strings + type->name_off : "";
+}
+
+const char *btf_tracepoint_next(const struct btf_types *btf, uint32_t *id)
+{
+	while (*id < btf->count) {
+		struct btf_type type;
+		const char *name;
+
+		type_get(btf, ++*id, &type);
+		name = type_name(btf, &type);
+		if (kind_of(&type) == BTF_KIND_TYPEDEF &&
+		    !strncmp(name, TRACEPOINT_PREFIX, strlen(TRACEPOINT_PREFIX)))
+			return name + strlen(TRACEPOINT_PREFIX);
+	}
+	return NULL;
+}
+
+const char *btf_tracepoint_argument(const struct btf_types *btf, const char *event,
+				    unsigned int number)
+{
+	struct btf_param parameter;
+	struct btf_type type;
+	char name[192];
+	uint32_t id;
+
+	/* the function that calls those who listen (5.10), or what calls a program (before); the
+	 * first parameter is theirs */
+	snprintf(name, sizeof(name), "__traceiter_%s", event);
+	id = type_find(btf, BTF_KIND_FUNC, name);
+	if (!id) {
+		snprintf(name, sizeof(name), "__bpf_trace_%s", event);
+		id = type_find(btf, BTF_KIND_FUNC, name);
+	}
+	if (!id)
+		return NULL;
+	type_get(btf, id, &type);
+	id = type.type;
+	if (!id || id > btf->count)
+		return NULL;
+	type_get(btf, id, &type);
+	if (kind_of(&type) != BTF_KIND_FUNC_PROTO || number >= length_of(&type))
+		return NULL;
+	memcpy(&parameter, btf->types + btf->at[id] + sizeof(type) + number * sizeof(parameter),
+	       sizeof(parameter));
+	return parameter.name_off && parameter.name_off < btf->strings_bytes
+		       ? btf->strings + parameter.name_off
+		       : NULL;
+}

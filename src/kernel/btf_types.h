@@ -55,4 +55,11 @@ void btf_kernel_forget(void);
  * wants them typed (5.5). -ENOENT: there is no such tracepoint; else -errno. */
 int btf_tracepoint_id(const char *event);
 
+/* Walks over the names of the tracepoints: *id is 0 at first. NULL: there are no more. */
+const char *btf_tracepoint_next(const struct btf_types *btf, uint32_t *id);
+/* Returns the name of a tracepoint's argument, from 1; NULL: it has no such argument, or the types
+ * do not name it. */
+const char *btf_tracepoint_argument(const struct btf_types *btf, const char *event,
+				    unsigned int number);
+
 #endif

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/probe_attach.h"
+#include "base/clock.h"
+#include "base/host_file.h"
 #include "base/memory.h"
 #include "kernel/bpf_call.h"
 #include "kernel/host.h"
 #include "kernel/kernel_event.h"
+#include "kernel/own_probe.h"
 
 #include <bcc/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LOOKS_PER_SCAN 4
@@ -135,6 +140,118 @@ static int attach_clock(int program, int64_t rate_hz, struct probe_links *links)
 	return links->clock_count ? 0 : result;
 }
 
+#define UPROBES "/sys/bus/event_source/devices/uprobe/"
+
+/* Opens a uprobe's event (4.17). pid: -1 for all processes. Descriptor or -errno. */
+static int function_open(const char *path, uint64_t offset, bool returns, pid_t pid)
+{
+	struct perf_event_attr attr = {.sample_period = 1, .disabled = 1};
+	char text[64];
+
+	if (host_file_read(UPROBES "type", text, sizeof(text)) <= 0)
+		return -ENOTSUP;
+	attr.type = (uint32_t)strtoul(text, NULL, 10);
+	if (returns) {
+		/* "config:0" */
+		if (host_file_read(UPROBES "format/retprobe", text, sizeof(text)) <= 0 ||
+		    strncmp(text, "config:", 7) != 0)
+			return -ENOTSUP;
+		attr.config = 1ull << (strtoul(text + 7, NULL, 10) & 63);
+	}
+	attr.config1 = (uint64_t)(uintptr_t)path; /* uprobe_path */
+	attr.config2 = offset;			  /* probe_offset */
+	/* the program runs on every CPU, whichever the event is of */
+	return perf_call_open(&attr, pid, pid < 0 ? 0 : -1);
+}
+
+static int attach_function(const struct probe_row *row, int program, struct probe_links *links)
+{
+	const struct own_target *target = ((const struct own_row *)row)->target;
+	int fd = function_open(target->path, target->offset, row->kind == PROBE_FUNCTION_RETURN,
+			       target->pid ? target->pid : -1);
+	int result = fd < 0 ? fd : perf_call_run(fd, program);
+
+	if (fd >= 0 && result)
+		close(fd);
+	else if (fd >= 0)
+		link_add(links, fd);
+	return result;
+}
+
+void probe_detach_own(struct probe_links *links, unsigned int index)
+{
+	for (unsigned int end = 0; end < 2; end++) {
+		int *link = &links->own[2 * index + end];
+
+		if (*link) {
+			close(links->fds[*link - 1]);
+			links->fds[*link - 1] = -1;
+		}
+		*link = 0;
+	}
+}
+
+#define COST_CALLS 200
+#define COST_ROUNDS 5
+
+/* A function to be probed. */
+__attribute__((noinline)) static void cost_function(void)
+{
+	asm volatile("");
+}
+
+/* Fills *offset for the address of cost_function. */
+static int own_offset_find(struct dl_phdr_info *about, size_t size, void *to)
+{
+	const uint64_t address = (uint64_t)(uintptr_t)cost_function;
+
+	(void)size;
+	for (int i = 0; i < about->dlpi_phnum; i++) {
+		const ElfW(Phdr) *header = &about->dlpi_phdr[i];
+		const uint64_t from = about->dlpi_addr + header->p_vaddr;
+
+		if (header->p_type == PT_LOAD && address >= from &&
+		    address - from < header->p_filesz) {
+			*(uint64_t *)to = address - from + header->p_offset;
+			return 1;
+		}
+	}
+	return 0;
+}
+
+/* The least time of some rounds, in ns: what disturbs a round only adds to it. */
+static int64_t cost_rounds(void)
+{
+	int64_t least_ns = INT64_MAX;
+
+	for (int round = 0; round < COST_ROUNDS; round++) {
+		int64_t began_ns = clock_monotonic_ns(), took_ns;
+
+		for (int i = 0; i < COST_CALLS; i++)
+			cost_function();
+		took_ns = clock_monotonic_ns() - began_ns;
+		least_ns = took_ns < least_ns ? took_ns : least_ns;
+	}
+	return least_ns;
+}
+
+int64_t probe_function_cost(bool returns)
+{
+	uint64_t offset = 0;
+	int64_t took_ns;
+	int fd, result;
+
+	if (!dl_iterate_phdr(own_offset_find, &offset))
+		return -ENOENT;
+	fd = function_open("/proc/self/exe", offset, returns, 0);
+	if (fd < 0)
+		return fd;
+	result = ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+	took_ns = cost_rounds();
+	close(fd);
+	return result ? result : took_ns / COST_CALLS;
+}
+
 static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
 		      struct probe_links *links)
 {
@@ -150,6 +267,9 @@ static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
 		return 0; /* kernel_ticks_read() runs it */
 	case PROBE_PERF_CLOCK:
 		return attach_clock(program, rate_hz, links);
+	case PROBE_FUNCTION:
+	case PROBE_FUNCTION_RETURN:
+		return attach_function(row, program, links);
 	}
 	return -EINVAL;
 }
@@ -164,8 +284,21 @@ int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rat
 		int result = row ? row_attach(row, programs[group], rate_hz, links) : 0;
 		size_t used = strlen(left);
 
+		if (!result && row && group >= GROUP_OWN)
+			links->own[group - GROUP_OWN] = (int)links->count;
 		if (!result)
 			continue;
+		if (group >= GROUP_OWN) {
+			probe_detach(links);
+			return error_set(e, -result, EXIT_HOST_CANNOT,
+					 "--probe: the %s %s can't be "
+					 "attached: %s",
+					 probe_kind_names[row->kind], row->event,
+					 result == -ENOTSUP
+						 ? "this kernel has no event source for uprobes "
+						   "(4.17 was the first)"
+						 : strerror(-result));
+		}
 		if (probe_group_rows[group].required || result == -EEXIST) {
 			probe_detach(links);
 			links->taken = result == -EEXIST;

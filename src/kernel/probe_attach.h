@@ -19,8 +19,9 @@ struct probe_clock {
 struct probe_links {
 	int *fds; /* malloced */
 	size_t count;
-	bool legacy_kprobes; /* some probes need bpf_detach_kprobe */
-	bool taken;	     /* a tracepoint is another program's (before 4.15): none attached */
+	int own[2 * OWN_PROBES_MAX]; /* index of each own probe's entry and return, plus one */
+	bool legacy_kprobes;	     /* some probes need bpf_detach_kprobe */
+	bool taken; /* a tracepoint is another program's (before 4.15): none attached */
 	/* perf clocks, if the plan has any */
 	struct probe_clock *clocks; /* malloced */
 	size_t clock_count;
@@ -42,6 +43,12 @@ void probe_detach(struct probe_links *links);
 /* Starts a clock on the CPU, in place of one that is there. The kernel silently ends the clocks of
  * a CPU that goes offline (perf_event_exit_cpu). 0 or -errno. */
 int probe_clock_attach(struct probe_links *links, int cpu);
+
+/* Detaches a probe of the user's own, by its index. */
+void probe_detach_own(struct probe_links *links, unsigned int index);
+/* Runs a function of this process often, with a uprobe or uretprobe on it, and returns what the
+ * kernel takes for a call without any program, in ns; or -errno. */
+int64_t probe_function_cost(bool returns);
 
 /* Removes kprobe events that a killed tsnap left in tracefs (kernels without a kprobe event source,
  * before 4.17). */

@@ -11,6 +11,8 @@ const char *const probe_kind_names[] = {
 	[PROBE_KPROBE] = "kprobe",
 	[PROBE_LOOK] = "program run",
 	[PROBE_PERF_CLOCK] = "perf clock",
+	[PROBE_FUNCTION] = "uprobe",
+	[PROBE_FUNCTION_RETURN] = "uretprobe",
 };
 
 const enum bpf_prog_type probe_program_types[] = {
@@ -20,6 +22,8 @@ const enum bpf_prog_type probe_program_types[] = {
 	[PROBE_KPROBE] = BPF_PROG_TYPE_KPROBE,
 	[PROBE_LOOK] = BPF_PROG_TYPE_RAW_TRACEPOINT,
 	[PROBE_PERF_CLOCK] = BPF_PROG_TYPE_PERF_EVENT,
+	[PROBE_FUNCTION] = BPF_PROG_TYPE_KPROBE,
+	[PROBE_FUNCTION_RETURN] = BPF_PROG_TYPE_KPROBE,
 };
 
 const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
@@ -44,6 +48,7 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_RETURN] = {"return", "--trace syscalls, opens and connections", false, 0},
 	[GROUP_THROTTLE] = {"throttle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
 	[GROUP_UNTHROTTLE] = {"unthrottle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
+	[GROUP_OWN... GROUP_OWN_LAST] = {"own probe", "--probe", false, 0},
 };
 
 const char *const record_part_knobs[PART_COUNT] = {

@@ -18,8 +18,12 @@ enum probe_kind {
 	PROBE_TRACEPOINT,
 	PROBE_KPROBE,
 	PROBE_LOOK,
-	PROBE_PERF_CLOCK
+	PROBE_PERF_CLOCK,
+	PROBE_FUNCTION, /* of a program: struct own_row (own_probe.h) says where */
+	PROBE_FUNCTION_RETURN
 };
+
+#define OWN_PROBES_MAX 4 /* probes of the user's own at a time */
 
 /* Groups of a record that probes fill. */
 enum probe_group {
@@ -43,6 +47,8 @@ enum probe_group {
 	GROUP_RETURN,	   /* ends of system calls */
 	GROUP_THROTTLE,	   /* control groups that are held back for their quota */
 	GROUP_UNTHROTTLE,  /* control groups that may run again */
+	GROUP_OWN,	   /* the user's own probes: for each its entry, then its return */
+	GROUP_OWN_LAST = GROUP_OWN + 2 * OWN_PROBES_MAX - 1,
 	GROUP_COUNT,
 };
 

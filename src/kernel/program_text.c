@@ -206,7 +206,7 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("block.h", to);
 		fragment_add("block.bpf.c", to);
 	}
-	for (int group = 0; group < GROUP_COUNT; group++) {
+	for (int group = 0; group < GROUP_OWN; group++) {
 		char file[64];
 
 		if (!plan->chosen[group])
@@ -214,6 +214,13 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		snprintf(file, sizeof(file), "%s.bpf.c", plan->chosen[group]->name);
 		fragment_add(file, to);
 	}
+	if (!knobs->own || !knobs->own->count)
+		return;
+	fragment_add("probe.bpf.c", to);
+	text_add_string(to, "#line 1 \"tsnap's programs for --probe\"\n");
+	for (unsigned int i = 0; i < knobs->own->count; i++)
+		if (!knobs->own->items[i].detached)
+			own_probe_text_write(&knobs->own->items[i].probe, i, to);
 }
 
 void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "kernel/bcc_library.h"
 #include "kernel/field_table.h"
+#include "kernel/own_probe.h"
 #include "kernel/pid_namespace.h"
 #include "kernel/probe_table.h"
 
@@ -36,6 +37,7 @@ struct program_knobs {
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	uint64_t slower_ns;		     /* events as long are reported singly; 0: none */
 	const char *trace_pids, *trace_tids; /* traced ids with commas between; NULL: all */
+	const struct own_probes *own;	     /* probes of the user's own, or NULL */
 	struct pid_namespace pids;
 };
 

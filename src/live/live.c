@@ -20,6 +20,7 @@
 #include "live/live_grow.h"
 #include "live/context/live_host.h"
 #include "live/scan/live_look.h"
+#include "live/scan/live_own.h"
 #include "live/live_options.h"
 #include "live/live_proc.h"
 #include "live/scan/live_parsers.h"
@@ -131,6 +132,7 @@ static int live_next(struct source *source, struct scan *scan, struct error *e)
 	struct live *live = (struct live *)source;
 	int err = live_grow(live);
 
+	live_own_check(live);
 	if (!err)
 		err = sampler_take(live->context.sampler, &live->realtime,
 				   &live->context.now.capture);
@@ -183,6 +185,7 @@ static void live_close(struct source *source)
 	progress_end();
 	sampler_end(live->context.sampler);
 	live_self_close(&live->self);
+	live_own_end(live);
 	live_kernel_end(live);
 	kernel_close(&live->context.kernel);
 	live_stacks_done(&live->stacks);
@@ -368,7 +371,9 @@ static int live_start(struct live *live, struct error *e)
 
 	live_kernel_options(&live->context.config, live->context.wants.probe_needs, &options);
 	live->context.totals.begun_ns = options.attach ? 0 : clock_monotonic_ns();
-	err = live_kernel_begin(live, &options, e);
+	err = live_own_begin(live, e);
+	if (!err)
+		err = live_kernel_begin(live, &options, e);
 	if (err)
 		return err;
 	live->accounts.attached_ns = clock_monotonic_ns();

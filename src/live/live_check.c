@@ -314,7 +314,7 @@ static void probes_describe(struct kernel *kernel, struct check *check)
 	error_done(&e);
 	text_add_string(&check->details, "Probes\n");
 	/* probes are reported as they would be, also where there is no way to see switches */
-	for (int group = 0; group < GROUP_COUNT; group++)
+	for (int group = 0; group < GROUP_OWN; group++)
 		group_describe(kernel, planned ? &plan : NULL, (enum probe_group)group, check);
 }
 

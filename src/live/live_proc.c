@@ -27,6 +27,7 @@ static bool is_source(const struct live *live, const char *name)
 static const char *option_refused(const struct live_config *config)
 {
 	return config->needs_bpf			  ? config->needs_bpf
+	       : config->own				  ? "--probe"
 	       : config->traces & ~config->traces_unasked ? "--trace"
 							  : NULL;
 }

@@ -106,9 +106,9 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	const struct trace_row *row;
 	struct sample who;
 
-	if (key->kind >= LATENCY_KIND_COUNT)
+	row = trace_row_of(key->kind);
+	if (!row)
 		return;
-	row = &trace_rows[key->kind];
 	if (row->kind.quota && !throttles_seen(&context->kernel))
 		histogram.amount = ABSENT;
 	who_fill(context, key, &who);
@@ -121,6 +121,8 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	sample_derive(&who, traced->needs);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		histogram.buckets[i] = latency->buckets[i];
+	if (key->kind >= LATENCY_PROBE && key->what[PROBE_BELOW])
+		histogram = (struct histogram){.below = histogram_count(&histogram)};
 	traced->take(traced->to, &row->kind, &who, &histogram);
 }
 
@@ -142,9 +144,9 @@ static void event_take(void *to, const struct trace_event *event)
 	struct sample who;
 	int64_t state;
 
-	if (event->key.kind >= LATENCY_KIND_COUNT)
+	row = trace_row_of(event->key.kind);
+	if (!row || !row->event)
 		return;
-	row = &trace_rows[event->key.kind];
 	who_fill(context, &event->key, &who);
 	if (row->report)
 		row->report(&event->key, &who, &hint.compat);

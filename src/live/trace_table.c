@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/trace_table.h"
 #include "base/names.h"
+#include "kernel/own_probe.h"
 #include "kernel/probe_table.h"
 #include "kernel/record.h"
 #include "kernel/registers.h"
@@ -280,6 +281,8 @@ static void incident_event(const struct trace_event *event, bool registers_marke
 	fill->sender_comm = name_of_comm(end.sender_comm);
 }
 
+#define KINDS_MASKED 32 /* bits of a mask of kinds */
+
 #define CALLS (1u << GROUP_CALL | 1u << GROUP_RETURN)
 #define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
 #define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
@@ -347,6 +350,55 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 };
 /* clang-format on */
 
+static struct trace_row own_rows[OWN_PROBES_MAX];
+static uint32_t own_count;
+
+const struct trace_row *trace_row_of(uint32_t kind)
+{
+	if (kind < LATENCY_KIND_COUNT)
+		return &trace_rows[kind];
+	return kind >= LATENCY_PROBE && kind - LATENCY_PROBE < own_count
+		       ? &own_rows[kind - LATENCY_PROBE]
+		       : NULL;
+}
+
+static int own_name_check(const struct own_probe *probe, struct error *e)
+{
+	const struct trace_row *row;
+
+	for (uint32_t kind = 0; kind < KINDS_MASKED; kind++)
+		if ((row = trace_row_of(kind)) && !strcmp(row->kind.name, probe->name))
+			return own_probe_refuse(
+				probe, 0, e, "'%s' is the name of %s: give it another name",
+				probe->name,
+				kind < LATENCY_KIND_COUNT ? "a kind of --trace" : "another probe");
+	return 0;
+}
+
+int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e)
+{
+	*kinds = 0;
+	own_count = 0;
+	for (uint32_t i = 0; own && i < own->count; i++) {
+		const struct own_probe *probe = &own->items[i].probe;
+		const bool amount = probe->result == OWN_VALUE && probe->type != OWN_NS;
+		int err = own_name_check(probe, e);
+
+		if (err)
+			return err;
+		own_rows[i] = (struct trace_row){.kind = {.name = probe->name,
+							  .help = probe->text,
+							  .measure = probe->result == OWN_COUNT
+									     ? TRACE_COUNT
+								     : amount ? TRACE_AMOUNT
+									      : TRACE_TIME,
+							  .below = probe->result == OWN_VALUE}};
+		own_count = i + 1;
+		*kinds |= 1u << (LATENCY_PROBE + i);
+	}
+	return 0;
+}
+
 static int kind_unknown(const char *name, struct error *e)
 {
 	struct text kinds = {0};
@@ -387,9 +439,9 @@ size_t trace_kinds_list(uint32_t kinds, const struct trace_kind **list)
 {
 	size_t count = 0;
 
-	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
-		if (kinds >> kind & 1)
-			list[count++] = &trace_rows[kind].kind;
+	for (uint32_t kind = 0; kind < KINDS_MASKED; kind++)
+		if (kinds >> kind & 1 && trace_row_of(kind))
+			list[count++] = &trace_row_of(kind)->kind;
 	return count;
 }
 

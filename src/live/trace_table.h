@@ -22,6 +22,7 @@
 #include "sample/trace_kind.h"
 
 struct latency_key;
+struct own_probes;
 struct trace_event;
 
 struct trace_row {
@@ -39,6 +40,12 @@ struct trace_row {
 };
 
 extern const struct trace_row trace_rows[]; /* at their LATENCY_x */
+
+/* Returns the row of a kind, or of a probe of the user's own; NULL: there is none. */
+const struct trace_row *trace_row_of(uint32_t kind);
+/* Makes kinds of the user's own probes, in place of earlier ones. *kinds gets their bits. 0, or
+ * -EINVAL with a usage error: a name is taken. */
+int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e);
 
 /* Parses names with commas between. *kinds becomes bits 1 << LATENCY_x. 0, or -EINVAL with a usage
  * error that suggests the nearest name. */

@@ -80,8 +80,11 @@ int kernel_plan(struct kernel *kernel, const struct kernel_options *options, str
 		result = proc_check(&kernel->host, e);
 	if (!result)
 		result = bpf_check(kernel, e);
-	return result ? result
-		      : probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
+	if (!result)
+		result = probe_plan_make(options->groups, kernel_has, kernel, &kernel->plan, e);
+	if (!result)
+		own_probes_plan(options->own, &kernel->plan);
+	return result;
 }
 
 static uint32_t threads_max(const struct host *host, const struct kernel_options *options)
@@ -115,6 +118,7 @@ static struct compile_request request_of(struct kernel *kernel,
 			.latency_kinds = options->latency_kinds,
 			.trace_pids = options->trace_pids,
 			.trace_tids = options->trace_tids,
+			.own = options->own,
 			.turn_first = latency_turn_after(options->takes_over),
 			.thread_flags = kernel_thread_flags_of(kernel->host.kernel_code),
 			.block_argument =

@@ -48,6 +48,7 @@ struct kernel_options {
 	uint64_t slower_ns; /* threshold of --slower: events as long are reported singly; 0: none */
 	const char *trace_pids, *trace_tids;	 /* traced ids, as in struct program_knobs */
 	unsigned int latency_groups;		 /* probe groups that latency_kinds need */
+	const struct own_probes *own;		 /* the user's own probes; NULL: none */
 	bool process_totals;			 /* forks, execs and exits are counted, too */
 	const struct latency_reader *takes_over; /* latency reader of the set before, or NULL */
 	const char *share;  /* NULL, or the name under which others may attach */

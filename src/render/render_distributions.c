@@ -11,8 +11,9 @@
 #define ROWS_ON_TERMINAL 10
 #define BARS_ON_TERMINAL 3
 #define BAR_WIDTH_MOST 40
-#define WIDE 100      /* least width of a line for all percentiles */
-#define BOUND_WIDTH 7 /* "1.05 ms" */
+#define WIDE 100	/* least width of a line for all percentiles */
+#define BOUND_WIDTH 7	/* "1.05 ms" */
+#define AMOUNT_WIDTH 10 /* "4294967296" */
 
 static void add_right(struct text *line, const struct text *cell, size_t width)
 {
@@ -20,20 +21,24 @@ static void add_right(struct text *line, const struct text *cell, size_t width)
 	text_add_string(line, text_string(cell));
 }
 
-static void add_bound(struct text *line, int64_t ns)
+static void add_bound(struct text *line, int64_t ns, bool amounts)
 {
 	struct text cell = {0};
 
-	text_add_duration(&cell, ns);
-	add_right(line, &cell, BOUND_WIDTH);
+	if (amounts)
+		text_add_number(&cell, ns >> HISTOGRAM_AMOUNT_SHIFT);
+	else
+		text_add_duration(&cell, ns);
+	add_right(line, &cell, amounts ? AMOUNT_WIDTH : BOUND_WIDTH);
 	text_done(&cell);
 }
 
 /* Adds a bucket as a line: "  16.4 us ..  32.8 us     120  ##########" */
 static void add_bucket(struct text *out, const struct interval *interval,
-		       const struct histogram *histogram, int bucket, int64_t most)
+		       const struct histogram *histogram, bool amounts, int bucket, int64_t most)
 {
-	const size_t before = 2 + BOUND_WIDTH + 4 + BOUND_WIDTH + 2 + 8 + 2;
+	const size_t bound = amounts ? AMOUNT_WIDTH : BOUND_WIDTH;
+	const size_t before = 2 + bound + 4 + bound + 2 + 8 + 2;
 	size_t width = BAR_WIDTH_MOST, marks;
 	struct text line = {0}, cell = {0};
 
@@ -46,13 +51,13 @@ static void add_bucket(struct text *out, const struct interval *interval,
 	if (!marks && histogram->buckets[bucket])
 		marks = 1;
 	text_add_spaces(&line, 2);
-	add_bound(&line, histogram_low_ns(bucket));
+	add_bound(&line, histogram_low_ns(bucket), amounts);
 	if (bucket == HISTOGRAM_BUCKETS - 1) {
 		text_add_string(&line, " on");
-		text_add_spaces(&line, BOUND_WIDTH + 1);
+		text_add_spaces(&line, bound + 1);
 	} else {
 		text_add_string(&line, " .. ");
-		add_bound(&line, histogram_high_ns(bucket));
+		add_bound(&line, histogram_high_ns(bucket), amounts);
 	}
 	text_add_number(&cell, histogram->buckets[bucket]);
 	text_add_spaces(&line, 2);
@@ -68,7 +73,7 @@ static void add_bucket(struct text *out, const struct interval *interval,
 }
 
 static void add_bars(struct text *out, const struct interval *interval,
-		     const struct histogram *histogram)
+		     const struct histogram *histogram, bool amounts)
 {
 	int first = HISTOGRAM_BUCKETS, last = 0;
 	int64_t most = 0;
@@ -81,7 +86,7 @@ static void add_bars(struct text *out, const struct interval *interval,
 		most = histogram->buckets[i] > most ? histogram->buckets[i] : most;
 	}
 	for (int i = first; i <= last; i++)
-		add_bucket(out, interval, histogram, i, most);
+		add_bucket(out, interval, histogram, amounts, i, most);
 }
 
 /* Adds the keys of a row: "S root sleeper nanosleep:" */
@@ -116,7 +121,9 @@ static void add_kind(struct text *out, const struct interval *interval,
 	size_t count = distribution_grid_fill(
 		distributions, kind, interval->width && interval->width < WIDE, &grid, &order);
 	size_t rows = interval->row_limit && count > ROWS_ON_TERMINAL ? ROWS_ON_TERMINAL : count;
-	size_t bars = interval->row_limit && rows > BARS_ON_TERMINAL ? BARS_ON_TERMINAL : rows;
+	size_t bars = kind->measure == TRACE_COUNT		       ? 0
+		      : interval->row_limit && rows > BARS_ON_TERMINAL ? BARS_ON_TERMINAL
+								       : rows;
 
 	table.grid = &grid;
 	text_add_format(&line, "%s: %s%s", kind->name, kind->help, count ? "" : ": none");
@@ -131,7 +138,7 @@ static void add_kind(struct text *out, const struct interval *interval,
 	}
 	for (size_t row = 0; row < bars; row++) {
 		add_name(out, &table, row);
-		add_bars(out, interval, &order[row]->histogram);
+		add_bars(out, interval, &order[row]->histogram, kind->measure == TRACE_AMOUNT);
 	}
 	free(order);
 	grid_done(&grid);

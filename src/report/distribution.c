@@ -13,6 +13,7 @@ struct reported {
 	const char *trace;
 	int64_t count, errors, total_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 	int64_t bytes, throttled_ns;
+	int64_t sum, p50, p90, p99, p999, max, below; /* of numbers */
 	const char *buckets;
 };
 
@@ -37,12 +38,24 @@ static const struct column reported_columns[] = {
 	{"throttled_ns", "THROTTLED", "", KIND_NS, ROLE_MEASURE, 0, 9, AT(throttled_ns)},
 };
 
+/* Columns of distributions of numbers, in place of those of times. */
+static const struct column amount_columns[] = {
+	{"value_sum", "SUM", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(sum)},
+	{"value_p50", "P50", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(p50)},
+	{"value_p90", "P90", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(p90)},
+	{"value_p99", "P99", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(p99)},
+	{"value_p999", "P999", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(p999)},
+	{"value_max", "MAX", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(max)},
+	{"value_below", "BELOW0", "", KIND_NUMBER, ROLE_MEASURE, 0, 6, AT(below)},
+};
+
 /* Columns that are hidden in some reports, as bits of reported_columns. Wide: hidden in a narrow
  * report. */
 #define TOLD_WIDE (1u << 4 | 1u << 6)
-#define TOLD_ERRORS (1u << 1) /* shown for kinds whose events can fail */
-#define TOLD_BYTES (1u << 8)  /* shown for kinds whose events move bytes */
-#define TOLD_QUOTA (1u << 9)  /* shown where any thread was throttled */
+#define TOLD_ERRORS (1u << 1)	/* shown for kinds whose events can fail */
+#define TOLD_BYTES (1u << 8)	/* shown for kinds whose events move bytes */
+#define TOLD_QUOTA (1u << 9)	/* shown where any thread was throttled */
+#define TOLD_TIMES (0x3fu << 2) /* total to max: not of numbers, or where events are counted */
 
 static const struct column buckets_column = {
 	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),
@@ -50,13 +63,14 @@ static const struct column buckets_column = {
 
 #define INTERVAL_COUNT (sizeof(interval_columns) / sizeof(interval_columns[0]))
 #define REPORTED_COUNT (sizeof(reported_columns) / sizeof(reported_columns[0]))
+#define AMOUNT_COUNT (sizeof(amount_columns) / sizeof(amount_columns[0]))
 
 static void list_add(struct column_list *list, const struct column *column)
 {
 	for (size_t i = 0; i < list->count; i++)
 		if (list->items[i] == column)
 			return;
-	if (list->count + INTERVAL_COUNT + REPORTED_COUNT + 1 < COLUMN_LIST_MAX)
+	if (list->count + INTERVAL_COUNT + REPORTED_COUNT + AMOUNT_COUNT + 1 < COLUMN_LIST_MAX)
 		list->items[list->count++] = column;
 }
 
@@ -199,6 +213,8 @@ static int distribution_compare(const void *a, const void *b, void *from)
 	const struct distribution *y = *(const struct distribution *const *)b;
 	int64_t more = strcmp(x->kind->name, y->kind->name);
 
+	if (!more && x->kind->measure == TRACE_COUNT)
+		more = histogram_count(&y->histogram) - histogram_count(&x->histogram);
 	if (!more)
 		more = (y->histogram.sum_ns > x->histogram.sum_ns) -
 		       (y->histogram.sum_ns < x->histogram.sum_ns);
@@ -225,17 +241,26 @@ static size_t order_make(struct distribution_table *table, const struct trace_ki
 static struct reported reported_of(const struct distribution *distribution)
 {
 	const struct histogram *histogram = &distribution->histogram;
+	const bool times = distribution->kind->measure == TRACE_TIME;
+	const bool amounts = distribution->kind->measure == TRACE_AMOUNT;
 
 	return (struct reported){
 		.trace = distribution->kind->name,
 		.count = histogram_count(histogram),
 		.errors = distribution->kind->fails ? distribution->errors : ABSENT,
-		.total_ns = histogram->sum_ns,
-		.p50_ns = histogram_quantile_ns(histogram, 500),
-		.p90_ns = histogram_quantile_ns(histogram, 900),
-		.p99_ns = histogram_quantile_ns(histogram, 990),
-		.p999_ns = histogram_quantile_ns(histogram, 999),
-		.max_ns = histogram->max_ns,
+		.total_ns = times ? histogram->sum_ns : ABSENT,
+		.p50_ns = times ? histogram_quantile_ns(histogram, 500) : ABSENT,
+		.p90_ns = times ? histogram_quantile_ns(histogram, 900) : ABSENT,
+		.p99_ns = times ? histogram_quantile_ns(histogram, 990) : ABSENT,
+		.p999_ns = times ? histogram_quantile_ns(histogram, 999) : ABSENT,
+		.max_ns = times ? histogram->max_ns : ABSENT,
+		.sum = amounts ? histogram->sum_ns : ABSENT,
+		.p50 = amounts ? histogram_quantile_amount(histogram, 500) : ABSENT,
+		.p90 = amounts ? histogram_quantile_amount(histogram, 900) : ABSENT,
+		.p99 = amounts ? histogram_quantile_amount(histogram, 990) : ABSENT,
+		.p999 = amounts ? histogram_quantile_amount(histogram, 999) : ABSENT,
+		.max = amounts ? histogram->max_ns : ABSENT,
+		.below = distribution->kind->below ? histogram->below : ABSENT,
 		.bytes = distribution->kind->bytes ? histogram->amount : ABSENT,
 		.throttled_ns = distribution->kind->quota ? histogram->amount : ABSENT,
 	};
@@ -275,18 +300,31 @@ static bool any_throttled(const struct distribution *const *order, size_t count)
 	return false;
 }
 
+static bool any_below(const struct distribution *const *order, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (order[i]->histogram.below)
+			return true;
+	return false;
+}
+
 size_t distribution_grid_fill(struct distribution_table *table, const struct trace_kind *kind,
 			      bool narrow, struct grid *grid, const struct distribution ***order)
 {
 	size_t count = order_make(table, kind, order);
 	unsigned int hidden = (narrow ? TOLD_WIDE : 0) | (kind->fails ? 0 : TOLD_ERRORS) |
 			      (kind->bytes ? 0 : TOLD_BYTES) |
-			      (any_throttled(*order, count) ? 0 : TOLD_QUOTA);
+			      (any_throttled(*order, count) ? 0 : TOLD_QUOTA) |
+			      (kind->measure == TRACE_TIME ? 0 : TOLD_TIMES);
 
 	table->shown = (struct column_list){0};
 	for (size_t i = 0; i < REPORTED_COUNT; i++)
 		if (!(hidden >> i & 1))
 			table->shown.items[table->shown.count++] = &reported_columns[i];
+	for (size_t i = 0; i < AMOUNT_COUNT; i++)
+		if (amount_columns[i].offset == AT(below) ? any_below(*order, count)
+							  : kind->measure == TRACE_AMOUNT)
+			table->shown.items[table->shown.count++] = &amount_columns[i];
 	for (size_t key = 0; key < table->keys.count; key++)
 		if (!key_lacking(table, *order, count, key))
 			table->shown.items[table->shown.count++] = table->keys.items[key];
@@ -303,27 +341,36 @@ size_t distribution_grid_fill(struct distribution_table *table, const struct tra
 const struct column_list *distribution_rows_list(struct distribution_table *table)
 {
 	struct column_list *list = &table->shown;
+	bool values = false; /* of a probe of the user's own */
 
 	*list = (struct column_list){0};
+	for (size_t i = 0; i < table->kind_count; i++)
+		values |= table->kinds[i]->below;
 	for (size_t i = 0; i < INTERVAL_COUNT; i++)
 		list->items[list->count++] = &interval_columns[i];
 	for (size_t i = 0; i < table->keys.count; i++)
 		list->items[list->count++] = table->keys.items[i];
 	for (size_t i = 0; i < REPORTED_COUNT; i++)
 		list->items[list->count++] = &reported_columns[i];
+	for (size_t i = 0; i < AMOUNT_COUNT && values; i++)
+		list->items[list->count++] = &amount_columns[i];
 	list->items[list->count++] = &buckets_column;
 	return list;
 }
 
-/* Adds lower bounds in ns, and the number of events: "64:12 256:3"; NUL-terminated. */
-static void buckets_add(struct text *to, const struct histogram *histogram)
+/* Adds lower bounds, in ns or of numbers, and the number of events: "64:12 256:3"; NUL-terminated.
+ */
+static void buckets_add(struct text *to, const struct distribution *distribution)
 {
+	const struct histogram *histogram = &distribution->histogram;
+	const int shift = distribution->kind->measure == TRACE_AMOUNT ? HISTOGRAM_AMOUNT_SHIFT : 0;
 	bool any = false;
 
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++) {
-		if (!histogram->buckets[i])
+		if (!histogram->buckets[i] || distribution->kind->measure == TRACE_COUNT)
 			continue;
-		text_add_format(to, "%s%lld:%lld", any ? " " : "", (long long)histogram_low_ns(i),
+		text_add_format(to, "%s%lld:%lld", any ? " " : "",
+				(long long)(histogram_low_ns(i) >> shift),
 				(long long)histogram->buckets[i]);
 		any = true;
 	}
@@ -341,7 +388,7 @@ void distribution_rows_fill(struct distribution_table *table, const struct tally
 	grid_size(grid, list, count);
 	text_clear(&table->buckets);
 	for (size_t i = 0; i < count; i++)
-		buckets_add(&table->buckets, &order[i]->histogram);
+		buckets_add(&table->buckets, order[i]);
 	buckets = text_string(&table->buckets);
 	for (size_t i = 0; i < count; i++) {
 		struct reported reported = reported_of(order[i]);

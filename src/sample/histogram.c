@@ -33,6 +33,7 @@ int64_t histogram_count(const struct histogram *histogram)
 void histogram_merge(struct histogram *to, const struct histogram *from)
 {
 	to->sum_ns += from->sum_ns;
+	to->below += from->below;
 	if (to->amount == ABSENT || from->amount == ABSENT)
 		to->amount = ABSENT;
 	else
@@ -59,4 +60,14 @@ int64_t histogram_quantile_ns(const struct histogram *histogram, int permille)
 		left -= here;
 	}
 	return 0;
+}
+
+int64_t histogram_quantile_amount(const struct histogram *histogram, int permille)
+{
+	const int64_t most = INT64_MAX >> HISTOGRAM_AMOUNT_SHIFT;
+	struct histogram scaled = *histogram;
+
+	scaled.max_ns = (histogram->max_ns < most ? histogram->max_ns : most)
+			<< HISTOGRAM_AMOUNT_SHIFT;
+	return histogram_quantile_ns(&scaled, permille) >> HISTOGRAM_AMOUNT_SHIFT;
 }

@@ -14,8 +14,13 @@ struct histogram {
 	/* Bytes that were moved, or ns of the sum that were for a quota; 0 for a kind that has
 	 * neither, ABSENT if not known. */
 	int64_t amount;
+	int64_t below; /* values below 0, which are in no bucket */
 	int64_t buckets[HISTOGRAM_BUCKETS];
 };
+
+/* A histogram of numbers has the same buckets with bounds that are 32 times less, so that the first
+ * one has 0 and 1; its sum and maximum are of the numbers. */
+#define HISTOGRAM_AMOUNT_SHIFT 5
 
 /* Bounds of a bucket: low_ns <= duration < high_ns. The first begins at 0, the last has no end:
  * INT64_MAX. */
@@ -32,5 +37,7 @@ void histogram_merge(struct histogram *to, const struct histogram *from);
  * events of a bucket are assumed evenly spread between its bounds, the last one on the upper bound,
  * or on the maximum if that is less. So a single event is exact. 0 for an empty histogram. */
 int64_t histogram_quantile_ns(const struct histogram *histogram, int permille);
+/* The same of a histogram of numbers. */
+int64_t histogram_quantile_amount(const struct histogram *histogram, int permille);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SELF_PROGRAMS_MAX 22
+#define SELF_PROGRAMS_MAX 30
 #define SELF_MAPS_MAX 28
 
 /* Costs of a BPF program. Names are static words of the probe table. */

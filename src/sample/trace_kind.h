@@ -10,6 +10,13 @@
 
 #define TRACE_KINDS_MAX 16
 
+/* What a distribution is of. */
+enum trace_measure {
+	TRACE_TIME,
+	TRACE_AMOUNT, /* of numbers: buckets begin at 1 (sample/histogram.h) */
+	TRACE_COUNT,  /* of nothing: events are only counted */
+};
+
 struct trace_kind {
 	const char *name;
 	const char *help;
@@ -23,6 +30,8 @@ struct trace_kind {
 	/* Names of columns by which a report sums up the events of a single kind as distributions,
 	 * beside its own; NULL: it does not. */
 	const char *sums;
+	enum trace_measure measure;
+	bool below;    /* values may be below 0, and are counted then */
 	bool single;   /* reported as single events, not as distributions of the kernel's making */
 	bool summed;   /* reports only sum them up: rows alone have the single events */
 	bool runnable; /* events are waits for a CPU */

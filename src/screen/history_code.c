@@ -522,6 +522,7 @@ void history_encode_trace(struct history_chunk *chunk, struct history_texts *tex
 	varint_add(bytes, (uint64_t)histogram->sum_ns);
 	varint_add(bytes, (uint64_t)histogram->max_ns);
 	varint_add(bytes, (uint64_t)histogram->amount);
+	varint_add(bytes, (uint64_t)histogram->below);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		used |= (uint64_t)(histogram->buckets[i] != 0) << i;
 	varint_add(bytes, used);
@@ -546,6 +547,7 @@ const struct trace_kind *history_decode_trace(const struct history_chunk *chunk,
 	histogram->sum_ns = (int64_t)varint_read(bytes, at);
 	histogram->max_ns = (int64_t)varint_read(bytes, at);
 	histogram->amount = (int64_t)varint_read(bytes, at);
+	histogram->below = (int64_t)varint_read(bytes, at);
 	used = varint_read(bytes, at);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		histogram->buckets[i] = used >> i & 1 ? (int64_t)varint_read(bytes, at) : 0;

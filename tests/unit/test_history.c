@@ -406,6 +406,7 @@ static struct histogram histogram_of(int64_t second)
 	struct histogram histogram = {
 		.sum_ns = 1000 + second, .max_ns = INT64_MAX - second, .amount = second};
 
+	histogram.below = second % 3;
 	histogram.buckets[0] = 1;
 	histogram.buckets[7] = second;
 	histogram.buckets[HISTOGRAM_BUCKETS - 1] = 3000000000;

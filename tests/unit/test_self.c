@@ -222,7 +222,7 @@ static void groups_follow_needs(void **state)
 							     BIT(GROUP_BLOCK_ISSUE) |
 							     BIT(GROUP_BLOCK_DONE));
 	assert_int_equal(live_groups_of(UINT64_MAX),
-			 (BIT(GROUP_COUNT) - 1) &
+			 (BIT(GROUP_OWN) - 1) &
 				 ~(BIT(GROUP_RETURN) | BIT(GROUP_BLOCK_MERGE) |
 				   BIT(GROUP_THROTTLE) | BIT(GROUP_UNTHROTTLE) |
 				   BIT(GROUP_CONNECTION) | BIT(GROUP_SIGNAL) | BIT(GROUP_END)));

@@ -9,6 +9,8 @@
 #define SOURCE_BPF "bpf"
 #define SOURCE_PROC "proc"
 
+struct own_probes;
+
 /* Strings belong to the caller and must outlive the source. */
 struct live_config {
 	int64_t rate_hz;	    /* -F: scans per second */
@@ -30,8 +32,10 @@ struct live_config {
 	const char *source;	    /* --source: SOURCE_BPF, SOURCE_PROC; NULL: BPF, else /proc */
 	const char *needs_bpf;	    /* an option that only BPF programs can serve; NULL: none */
 	const char *without;	    /* --without: kernel features not to be used; NULL: none */
-	uint32_t traces;	    /* --trace: kinds, bits 1 << LATENCY_x */
+	uint32_t traces;	    /* --trace, --probe: kinds, bits 1 << LATENCY_x */
 	uint32_t traces_unasked;    /* those that are done without where the host has no probe */
+	struct own_probes *own;	    /* --probe: kernel/own_probe.h; NULL: none */
+	int64_t probe_budget;	    /* --probe-budget: tenths of a percent of a CPU */
 	int64_t slower_us;	    /* --slower: least duration of single events; 0: none */
 	bool events;		    /* single events are reported */
 	bool distributions;	    /* what is traced is shown as distributions */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/scan/live_describe.h"
+#include "live/scan/live_own.h"
 #include "base/clock.h"
 #include "base/names.h"
 #include "live/context/live_limits.h"
@@ -105,6 +106,7 @@ void live_describe(struct source *source, struct source_status *status)
 	sampler_status_read(live->context.sampler, &reported);
 	scans_describe(live, &reported, status);
 	live_accounts_missed(&live->accounts, status);
+	live_own_describe(live, status);
 	live_accounts_busy(&live->accounts, status);
 	source_status_miss(status, "names beyond what tsnap keeps in memory", names_refused());
 	live_absent_describe(kernel,
@@ -187,6 +189,8 @@ void live_chosen_describe(const struct live_config *config, const struct kernel 
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		const struct probe_row *row = kernel->plan.chosen[group];
 
+		if (!row && group >= GROUP_OWN)
+			continue;
 		if (!row && !(groups >> group & 1)) {
 			text_add_format(to, "%s: not wanted\n", probe_group_rows[group].name);
 			continue;

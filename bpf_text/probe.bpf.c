@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Probes of the user's own (--probe). Their programs, probe_0_entry and so on, follow this
+ * fragment: src/kernel/own_probe.c writes them.
+ *
+ * A call is matched with its return by the stack pointer, which no two calls share that a thread is
+ * in: so recursion needs no counting, and a call that is left by longjmp(3) spoils no other. Its
+ * entry stays until another call has the same stack pointer, or until the map takes it away.
+ *
+ * An interrupt may come between a program's reading and writing of a histogram, and add to the
+ * same one at a tracepoint: so these additions are atomic. A maximum may be lost that way.
+ *
+ * Knob: LATENCY_KINDS (latency.bpf.c).
+ */
+
+#define PROBE_CALLS_MAX 65536 /* calls at a time; an LRU map sets some aside for each CPU */
+
+#define PROBE_ARGUMENT(N) PROBE_ARGUMENT_##N
+#if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#define PROBE_ARGUMENT_1 (ctx->regs[0])
+#define PROBE_ARGUMENT_2 (ctx->regs[1])
+#define PROBE_ARGUMENT_3 (ctx->regs[2])
+#define PROBE_ARGUMENT_4 (ctx->regs[3])
+#define PROBE_ARGUMENT_5 (ctx->regs[4])
+#define PROBE_ARGUMENT_6 (ctx->regs[5])
+#define PROBE_RESULT (ctx->regs[0])
+#define PROBE_STACK_RETURNED (ctx->sp)
+#else
+#define PROBE_ARGUMENT_1 (ctx->di)
+#define PROBE_ARGUMENT_2 (ctx->si)
+#define PROBE_ARGUMENT_3 (ctx->dx)
+#define PROBE_ARGUMENT_4 (ctx->cx)
+#define PROBE_ARGUMENT_5 (ctx->r8)
+#define PROBE_ARGUMENT_6 (ctx->r9)
+#define PROBE_RESULT (ctx->ax)
+#define PROBE_STACK_RETURNED (ctx->sp - 8) /* a return takes its address off the stack */
+#endif
+#define PROBE_STACK (ctx->sp)
+#define PROBE_KEPT(N) (call.arguments[(N)-1])
+#define PROBE_RAW_ARGUMENT(N) (ctx->args[(N)-1])
+
+struct probe_call_key {
+	__u64 stack;
+	__u32 tid, probe;
+};
+
+struct probe_call {
+	__u64 began_ns;
+	__u64 arguments[6]; /* those that the return reads */
+};
+
+BPF_TABLE("lru_hash", struct probe_call_key, struct probe_call, ts_probe_calls, PROBE_CALLS_MAX);
+
+/* Returns the record of the present thread if it is wanted; else NULL. */
+static inline struct thread_state *probe_thread(void)
+{
+	struct thread_state *thread = thread_find(bpf_get_current_pid_tgid());
+
+	if (!thread)
+		return 0;
+	if (!(thread->identity.known & IDENTITY_FULL))
+		identity_read(thread, (struct task_struct *)bpf_get_current_task(),
+			      thread->sched.tid);
+#ifdef TRACE_WANTED
+	if (!TRACE_WANTED(thread->identity))
+		return 0;
+#endif
+	return thread;
+}
+
+static inline void probe_begins(__u32 probe, __u64 stack, struct probe_call *call)
+{
+	struct probe_call_key key = {};
+
+	if (!probe_thread())
+		return;
+	key.stack = stack;
+	key.tid = bpf_get_current_pid_tgid();
+	key.probe = probe;
+	call->began_ns = bpf_ktime_get_ns();
+	ts_probe_calls.update(&key, call);
+}
+
+/* Returns 1 if the call's entry was seen, and takes what was kept then. */
+static inline int probe_ends(__u32 probe, __u64 stack, struct probe_call *call)
+{
+	struct probe_call_key key = {};
+	struct probe_call *kept;
+
+	key.stack = stack;
+	key.tid = bpf_get_current_pid_tgid();
+	key.probe = probe;
+	kept = ts_probe_calls.lookup(&key);
+	if (!kept)
+		return 0;
+	*call = *kept;
+	ts_probe_calls.delete(&key);
+	return 1;
+}
+
+/* Adds an event to the histogram of the present thread. ns: what its
+ * bucket follows from. below: 1 for a value below 0. */
+static inline void probe_add(__u32 probe, __u64 ns, __u64 sum, __u32 below)
+{
+	__u32 zero = 0, turn;
+	struct latency_control *control = ts_latency.lookup(&zero);
+	struct thread_state *thread = probe_thread();
+	struct latency_key key = {};
+	struct latency *latency;
+	__u64 bucket;
+
+	if (!control)
+		return;
+	turn = control->turn - LATENCY_TURN_FIRST;
+	if (turn >= LATENCY_TURNS)
+		return;
+	/* a CPU's idle task has no record, and is no thread of the report's */
+	if (!thread || !latency_key_fill(&key, thread, LATENCY_PROBE + probe))
+		return;
+	key.what[PROBE_BELOW] = below;
+	latency = latency_slot_of(turn, &key);
+	if (!latency)
+		latency = latency_find(turn, &key);
+	if (!latency)
+		latency = latency_make(turn, &key);
+	if (!latency) {
+		latency_full_count();
+		return;
+	}
+	__sync_fetch_and_add(&latency->sum_ns, sum);
+	if (sum > latency->max_ns)
+		latency->max_ns = sum;
+	bucket = latency_bucket(ns) & (LATENCY_BUCKETS - 1);
+	__sync_fetch_and_add(&latency->buckets[bucket], 1);
+}
+
+static inline void probe_time(__u32 probe, __u64 ns)
+{
+	probe_add(probe, ns, ns, 0);
+}
+
+/* A number of ns that may be below 0, which is no time. */
+static inline void probe_ns(__u32 probe, __s64 ns)
+{
+	if (ns < 0)
+		probe_add(probe, 0, 0, 1);
+	else
+		probe_add(probe, ns, ns, 0);
+}
+
+/* An amount, in buckets that begin at 1. */
+static inline void probe_amount(__u32 probe, __s64 amount)
+{
+	if (amount < 0)
+		probe_add(probe, 0, 0, 1);
+	else
+		probe_add(probe,
+			  (amount > 0xffffffff ? 0xffffffffull : (__u64)amount) << LATENCY_SHIFT,
+			  amount, 0);
+}

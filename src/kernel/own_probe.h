@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A probe of the user's own, as --probe has it:
+ *
+ *   probe     = NAME "=" target [ "(" [ value ] ")" ] [ "if" condition ]
+ *   target    = "p:" FILE ":" FUNCTION | "t:" [ CATEGORY ":" ] TRACEPOINT
+ *   value     = what [ ":" TYPE ]
+ *   what      = "arg" 1 to 6 | "ret" | the name of a tracepoint's argument
+ *   condition = all { "||" all }
+ *   all       = operand { "&&" operand }
+ *   operand   = "!" operand | "(" condition ")" | comparison
+ *   comparison = value ( "=" | "==" | "!=" | "<" | "<=" | ">" | ">=" ) NUMBER
+ *
+ * Without brackets a function is measured from entry to return, and a tracepoint is counted; with
+ * empty ones both are counted. A number is decimal or 0x, perhaps negative, and may have a unit: K
+ * M G T (powers of 1024), ns us ms s.
+ *
+ * What a TYPE makes of the 64 bits of a register, and how values are reported:
+ *
+ *   int     signed, the lower 32 bits (the others are no part of an int)
+ *   bytes   signed, 64 bits
+ *   ns      the same, a time
+ *   hex     unsigned, 64 bits: for conditions only
+ *
+ * A value that is reported is a distribution in powers of two; without a type it is an int. A
+ * condition takes a value without a type as signed, 64 bits. No word of a probe becomes part of a
+ * BPF text: own_probe_text_write() writes numbers, and identifiers that it makes itself.
+ */
+#ifndef TSNAP_KERNEL_OWN_PROBE_H
+#define TSNAP_KERNEL_OWN_PROBE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "kernel/probe_table.h"
+
+#define OWN_PROBE_NAME_SIZE 32
+#define OWN_PROBE_POINT_SIZE 128
+#define OWN_PROBE_ARGS 6    /* arguments that registers hold, on all machines */
+#define OWN_PROBE_FIELDS 12 /* different values of a probe */
+#define OWN_PROBE_TOKENS 256
+#define OWN_PROBE_DEPTH 32 /* nesting of ( and ! */
+
+enum own_probe_kind { OWN_FUNCTION, OWN_TRACEPOINT };
+
+enum own_probe_type { OWN_PLAIN, OWN_INT, OWN_BYTES, OWN_NS, OWN_HEX };
+
+/* What a probe reports. */
+enum own_probe_result { OWN_COUNT, OWN_TIME, OWN_VALUE };
+
+struct own_probe_field {
+	bool returned;			/* the return value */
+	unsigned int arg;		/* number of the argument, from 1; 0: not known yet */
+	char name[OWN_PROBE_NAME_SIZE]; /* name of a tracepoint's argument; "": it has a number */
+	size_t at;			/* character of the probe's text */
+};
+
+enum own_probe_word { OWN_OPEN, OWN_CLOSE, OWN_AND, OWN_OR, OWN_NOT, OWN_COMPARE };
+
+struct own_probe_token {
+	unsigned char word;  /* enum own_probe_word */
+	unsigned char field; /* OWN_COMPARE: index of the field, its type and the comparator */
+	unsigned char type;
+	char sign[3]; /* of C: "==" */
+	int64_t number;
+};
+
+struct own_probe {
+	const char *text; /* as typed, the caller's */
+	char name[OWN_PROBE_NAME_SIZE];
+	enum own_probe_kind kind;
+	char file[PATH_MAX]; /* "" for tracepoints */
+	char point[OWN_PROBE_POINT_SIZE];
+	size_t file_at, point_at; /* characters of the text */
+	enum own_probe_result result;
+	enum own_probe_type type; /* of OWN_VALUE */
+	unsigned int value;	  /* index of its field */
+	struct own_probe_field fields[OWN_PROBE_FIELDS];
+	unsigned int field_count;
+	struct own_probe_token tokens[OWN_PROBE_TOKENS];
+	unsigned int token_count; /* 0: no condition */
+};
+
+/* Where a program of a probe is attached: what a plan has in place of a row of probe_rows. */
+struct own_row {
+	struct probe_row row; /* the first member */
+	const struct own_target *target;
+};
+
+struct own_target {
+	char path[PATH_MAX]; /* file with the function, as this process can open it */
+	uint64_t offset;     /* the function's, in the file */
+	int pid;	     /* the only process that is probed; 0: all */
+};
+
+struct own_probes {
+	struct own_item {
+		struct own_probe probe;
+		struct own_target target;
+		struct own_row rows[2]; /* entry and return; function NULL: it has none */
+		bool detached;		/* for its cost */
+		int64_t ns, runs;	/* cost of its programs at the last check */
+		int64_t rate, share;	/* calls a second, tenths of a percent of a CPU, before it
+					 * was detached */
+	} items[OWN_PROBES_MAX];
+	unsigned int count;
+	/* How they are kept in their budget (live/live_own.c): */
+	int stats;	    /* descriptor by which the kernel counts; -1: none is wanted */
+	int64_t call_ns[2]; /* ns of the kernel for a call: to its entry, and to both ends */
+	int64_t checked_ns; /* time of the last check; 0: none yet */
+};
+
+/* Fills the rows of each probe, after its target. */
+void own_probes_rows_fill(struct own_probes *probes);
+/* Adds the rows of those that are not detached to a plan. */
+void own_probes_plan(const struct own_probes *probes, struct probe_plan *plan);
+
+/* Parses a probe. 0, or -EINVAL with a usage error that says what is wrong, at which character, and
+ * what would be right. text must outlive the probe. */
+int own_probe_parse(const char *text, struct own_probe *probe, struct error *e);
+
+/* Fills e with words on a part of the probe's text. Returns -EINVAL. */
+int own_probe_refuse(const struct own_probe *probe, size_t at, struct error *e, const char *format,
+		     ...) __attribute__((format(printf, 4, 5)));
+
+/* True if the probe has a program at the function's entry (or at the tracepoint), or at its return.
+ */
+bool own_probe_enters(const struct own_probe *probe);
+bool own_probe_returns(const struct own_probe *probe);
+
+/* Adds the BPF programs of the probe with that index, for bpf_text/probe.bpf.c: probe_0_entry and
+ * probe_0_return, as far as it has them. */
+void own_probe_text_write(const struct own_probe *probe, unsigned int index, struct text *to);
+
+#endif

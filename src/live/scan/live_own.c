@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/scan/live_own.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "kernel/bpf_cost.h"
+#include "kernel/btf_types.h"
+#include "kernel/own_probe.h"
+#include "proc/proc.h"
+#include "unwind/elf/elf_file.h"
+#include "unwind/elf/process_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PROC "/proc"
+#define CHECK_NS NS_PER_SECOND
+#define MAPS_BYTES_MAX (16ull << 20)
+#define FILES_SHOWN 4
+
+/* --- the file */
+
+/* Files of that name that processes execute or have mapped. */
+struct file_search {
+	const char *name;
+	int64_t pid;
+	struct found_file {
+		dev_t device;
+		ino_t inode;
+		char path[PATH_MAX];
+	} files[FILES_SHOWN];
+	unsigned int count; /* may be more than there is room for */
+};
+
+/* True for postgres, libNAME.so.6, NAME.so and NAME-2.31.so. */
+static bool file_named(const char *path, const char *name)
+{
+	const char *base = strrchr(path, '/');
+	size_t length = strlen(name);
+
+	base = base ? base + 1 : path;
+	if (!strcmp(base, name))
+		return true;
+	if (!strncmp(base, "lib", 3) && strncmp(name, "lib", 3) != 0)
+		base += 3;
+	if (strncmp(base, name, length) != 0)
+		return false;
+	base += length;
+	if (*base == '-' && base[1] >= '0' && base[1] <= '9')
+		base += strcspn(base, "s");
+	return !strncmp(base, ".so", 3) && (!base[3] || base[3] == '.');
+}
+
+static void file_add(struct file_search *search, const char *path)
+{
+	struct stat of_process, here;
+	char whole[PATH_MAX];
+	struct found_file *file = search->files + search->count;
+
+	if (!file_named(path, search->name))
+		return;
+	if (snprintf(whole, sizeof(whole), PROC "/%lld/root%s", (long long)search->pid, path) >=
+	    (int)sizeof(whole))
+		return;
+	if (stat(whole, &of_process) || !S_ISREG(of_process.st_mode))
+		return;
+	for (unsigned int i = 0; i < search->count && i < FILES_SHOWN; i++)
+		if (search->files[i].device == of_process.st_dev &&
+		    search->files[i].inode == of_process.st_ino)
+			return;
+	if (search->count++ >= FILES_SHOWN)
+		return;
+	file->device = of_process.st_dev;
+	file->inode = of_process.st_ino;
+	/* the plain path if that is the same file here, outside of the process's mount namespace */
+	if (!stat(path, &here) && here.st_dev == of_process.st_dev &&
+	    here.st_ino == of_process.st_ino)
+		snprintf(file->path, sizeof(file->path), "%s", path);
+	else
+		snprintf(file->path, sizeof(file->path), "%s", whole);
+}
+
+static void maps_line(void *of, char *line)
+{
+	/* "7f3c4000-7f3c5000 r-xp 00000000 fe:00 1234   /usr/lib/libc.so.6": code only */
+	char *path = strchr(line, '/'), *rights = strchr(line, ' ');
+
+	if (path && rights && rights[3] == 'x')
+		file_add(of, path);
+}
+
+static void process_search(struct file_search *search, int64_t pid)
+{
+	char path[PATH_MAX];
+	int maps;
+
+	search->pid = pid;
+	if (proc_link_read(PROC, pid, pid, "exe", path, sizeof(path)) > 0)
+		file_add(search, path);
+	maps = proc_file_open(PROC, pid, pid, "maps");
+	if (maps < 0)
+		return;
+	lines_each(maps, MAPS_BYTES_MAX, maps_line, search);
+	close(maps);
+}
+
+static void processes_search(struct file_search *search, int64_t only)
+{
+	DIR *all = only ? NULL : opendir(PROC);
+	struct dirent *entry;
+
+	if (only)
+		process_search(search, only);
+	while (all && (entry = readdir(all)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
+			process_search(search, strtoll(entry->d_name, NULL, 10));
+	if (all)
+		closedir(all);
+}
+
+/* Looks for a program that does not run. */
+static bool program_find(const char *name, char *path, size_t size)
+{
+	static const char *const places[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+					     "/usr/bin",	"/sbin",	  "/bin"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (snprintf(path, size, "%s/%s", places[i], name) < (int)size &&
+		    !access(path, R_OK))
+			return true;
+	}
+	return false;
+}
+
+/* Returns the process of -p if that is one id; else 0. */
+static int one_pid(const struct live_config *config)
+{
+	const char *text = config->process;
+
+	return text && !config->descendants && !text[strspn(text, "0123456789")]
+		       ? (int)strtol(text, NULL, 10)
+		       : 0;
+}
+
+static int file_find(const struct own_probe *probe, struct own_target *target, struct error *e)
+{
+	struct file_search *search;
+	struct text listed = {0};
+	int err = 0;
+
+	if (probe->file[0] == '/') {
+		char root[64] = "";
+
+		if (target->pid)
+			snprintf(root, sizeof(root), PROC "/%d/root", target->pid);
+		if (snprintf(target->path, sizeof(target->path), "%s%s", root, probe->file) >=
+		    (int)sizeof(target->path))
+			return own_probe_refuse(probe, probe->file_at, e, "the path is too long");
+		return 0;
+	}
+	search = memory_get(sizeof(*search));
+	search->name = probe->file;
+	processes_search(search, target->pid);
+	for (unsigned int i = 0; i < search->count && i < FILES_SHOWN; i++)
+		text_add_format(&listed, "%s%s", i ? ", " : "", search->files[i].path);
+	if (search->count > 1)
+		err = own_probe_refuse(probe, probe->file_at, e,
+				       "several files are meant (%s%s): give the path of one",
+				       text_string(&listed),
+				       search->count > FILES_SHOWN ? " ..." : "");
+	else if (search->count)
+		snprintf(target->path, sizeof(target->path), "%s", search->files[0].path);
+	else if (target->pid || !program_find(probe->file, target->path, sizeof(target->path)))
+		err = own_probe_refuse(probe, probe->file_at, e,
+				       "%s runs '%s' or has a library of that name: give its path",
+				       target->pid ? "the process of -p neither" : "no process",
+				       probe->file);
+	text_done(&listed);
+	free(search);
+	return err;
+}
+
+/* --- the function */
+
+struct function_search {
+	const char *name;
+	uint64_t address;
+	bool found, indirect, throws;
+	/* names of all functions, while one like it is looked for */
+	bool gathers;
+	char **names;
+	size_t count, capacity;
+};
+
+static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
+{
+	struct function_search *search = of;
+	const unsigned int type = ELF64_ST_TYPE(symbol->st_info);
+	const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
+
+	if (!name || !*name)
+		return;
+	if (!strcmp(name, "__gxx_personality_v0") || !strcmp(name, "__cxa_throw") ||
+	    !strcmp(name, "rust_eh_personality"))
+		search->throws = true;
+	if (!function || symbol->st_shndx == SHN_UNDEF)
+		return;
+	if (search->gathers) {
+		search->names = memory_grow(search->names, &search->capacity, search->count + 1,
+					    sizeof(*search->names));
+		search->names[search->count++] = memory_text(name, strlen(name));
+	}
+	if (strcmp(name, search->name) != 0 || search->found)
+		return;
+	search->found = true;
+	search->indirect = type == STT_GNU_IFUNC;
+	search->address = symbol->st_value;
+}
+
+static void symbols_search(struct function_search *search, const struct elf_file *elf)
+{
+	struct elf_section names;
+
+	elf_file_symbols(elf, ".symtab", symbol_take, search, &names);
+	elf_file_symbols(elf, ".dynsym", symbol_take, search, &names);
+}
+
+static const char *function_at(void *from, size_t at)
+{
+	struct function_search *search = from;
+
+	return at < search->count ? search->names[at] : NULL;
+}
+
+static int function_missing(const struct own_probe *probe, const struct elf_file *elf,
+			    const char *path, struct error *e)
+{
+	struct function_search search = {.name = probe->point, .gathers = true};
+	const char *nearest;
+	int err;
+
+	symbols_search(&search, elf);
+	nearest = text_nearest(probe->point, function_at, &search);
+	err = own_probe_refuse(probe, probe->point_at, e, "%s has no function '%s'%s%s%s", path,
+			       probe->point, nearest ? "; the nearest is '" : "",
+			       nearest ? nearest : "",
+			       nearest	       ? "'"
+			       : !search.count ? ": all its symbols were stripped"
+					       : "; nm -D lists those that it exports");
+	for (size_t i = 0; i < search.count; i++)
+		free(search.names[i]);
+	free(search.names);
+	return err;
+}
+
+/* Functions whose returns can't be probed: they never come back, or more than once by the same
+ * address. */
+static bool returns_otherwise(const char *name)
+{
+	static const char *const names[] = {"exit",
+					    "_exit",
+					    "_Exit",
+					    "abort",
+					    "longjmp",
+					    "_longjmp",
+					    "siglongjmp",
+					    "__longjmp_chk",
+					    "pthread_exit",
+					    "err",
+					    "errx",
+					    "__stack_chk_fail",
+					    "__assert_fail",
+					    "quick_exit",
+					    "thrd_exit",
+					    "setjmp",
+					    "_setjmp",
+					    "sigsetjmp",
+					    "__sigsetjmp",
+					    "vfork",
+					    "__vfork",
+					    "getcontext",
+					    "swapcontext",
+					    "setcontext",
+					    "clone",
+					    "__clone",
+					    "__clone2",
+					    "_start",
+					    "__libc_start_main"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
+static int return_check(const struct own_probe *probe, const struct elf_file *elf, bool throws,
+			struct error *e)
+{
+	struct elf_section section;
+	const char *why = NULL;
+
+	if (!elf_file_section(elf, ".go.buildinfo", &section) ||
+	    !elf_file_section(elf, ".gopclntab", &section))
+		return own_probe_refuse(probe, probe->point_at, e,
+					"this is a program of Go, which moves its stacks, passes "
+					"arguments in its own way, and would crash if a return "
+					"were probed: only calls can be counted, with ()");
+	if (!own_probe_returns(probe))
+		return 0;
+	if (returns_otherwise(probe->point))
+		why = "this function does not return as others do";
+	else if (throws)
+		why = "this file throws or passes on exceptions (C++, Rust), which end a process "
+		      "when they meet a function whose return is probed";
+	if (!why)
+		return 0;
+	return own_probe_refuse(probe, probe->point_at, e,
+				"%s: count its calls with (), or report an argument, such as "
+				"(arg1:int)",
+				why);
+}
+
+static int function_find(const struct own_probe *probe, struct own_target *target, struct error *e)
+{
+	struct function_search search = {.name = probe->point};
+	struct elf_file elf;
+	struct stat about;
+	uint64_t left;
+	int fd, err;
+
+	err = file_find(probe, target, e);
+	if (err)
+		return err;
+	fd = open(target->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	err = fd < 0 ? -errno : fstat(fd, &about) ? -errno : 0;
+	if (!err)
+		err = S_ISREG(about.st_mode)
+			      ? elf_file_read(&elf, fd, NULL, (uint64_t)about.st_size)
+			      : -ENOEXEC;
+	if (err) {
+		err = own_probe_refuse(
+			probe, probe->file_at, e, "'%s' can't be read: %s", target->path,
+			err == -ENOEXEC ? "it is no ELF file of this machine" : strerror(-err));
+		goto out;
+	}
+	symbols_search(&search, &elf);
+	if (!search.found)
+		err = function_missing(probe, &elf, target->path, e);
+	else if (search.indirect)
+		err = own_probe_refuse(probe, probe->point_at, e,
+				       "'%s' only chooses the function that is called for it: "
+				       "probe that one (nm %s lists them)",
+				       probe->point, target->path);
+	else if (!elf_offset_of(&elf, search.address, &target->offset, &left))
+		err = own_probe_refuse(probe, probe->point_at, e, "'%s' has no code in %s",
+				       probe->point, target->path);
+	else if (probe->result != OWN_COUNT || probe->token_count)
+		err = return_check(probe, &elf, search.throws, e);
+out:
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+/* --- tracepoints */
+
+struct tracepoint_search {
+	const struct btf_types *btf;
+	uint32_t id;
+};
+
+static const char *tracepoint_at(void *from, size_t at)
+{
+	struct tracepoint_search *search = from;
+
+	if (!at)
+		search->id = 0;
+	return btf_tracepoint_next(search->btf, &search->id);
+}
+
+static int argument_find(const struct btf_types *btf, const struct own_probe *probe,
+			 struct own_probe_field *field, struct error *e)
+{
+	struct text listed = {0};
+	unsigned int count = 0;
+	const char *name;
+	int err;
+
+	while (count < OWN_PROBE_ARGS &&
+	       (name = btf_tracepoint_argument(btf, probe->point, count + 1))) {
+		text_add_format(&listed, "%s%s", count++ ? ", " : "", name);
+		if (field->name[0] && !strcmp(name, field->name))
+			field->arg = count;
+	}
+	err = field->arg && (field->arg <= count || !count)
+		      ? 0
+		      : own_probe_refuse(probe, field->at, e,
+					 "the tracepoint %s has no such argument; it has %s",
+					 probe->point, count ? text_string(&listed) : "none");
+	text_done(&listed);
+	return err;
+}
+
+static int tracepoint_find(struct own_probe *probe, struct error *e)
+{
+	struct tracepoint_search search = {NULL, 0};
+	const char *nearest;
+	int err = btf_kernel(&search.btf, NULL);
+
+	/* without the kernel's BTF the kernel says, when it is attached, that it has no such one */
+	for (unsigned int i = 0; err && i < probe->field_count; i++)
+		if (!probe->fields[i].arg)
+			return own_probe_refuse(probe, probe->fields[i].at, e,
+						"this kernel does not name arguments (no BTF): "
+						"use arg1 to arg%d",
+						OWN_PROBE_ARGS);
+	if (err)
+		return 0;
+	if (btf_tracepoint_id(probe->point) < 0) {
+		nearest = text_nearest(probe->point, tracepoint_at, &search);
+		return own_probe_refuse(probe, probe->point_at, e,
+					"this kernel has no tracepoint '%s'%s%s%s", probe->point,
+					nearest ? "; the nearest is '" : "", nearest ? nearest : "",
+					nearest ? "'" : "");
+	}
+	for (unsigned int i = 0; !err && i < probe->field_count; i++)
+		err = argument_find(search.btf, probe, &probe->fields[i], e);
+	return err;
+}
+
+/* --- the budget */
+
+static int budget_begin(struct live *live, struct own_probes *own, struct error *e)
+{
+	const char *why = NULL;
+
+	own->checked_ns = 0;
+	own->stats = bpf_stats_open(&live->context.kernel.features, &why);
+	if (own->stats < 0 && why)
+		return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+				 "--probe: nothing keeps a probe in its budget: %s", why);
+	for (unsigned int end = 0; end < 2; end++) {
+		int64_t cost_ns = probe_function_cost(end);
+
+		own->call_ns[end] = cost_ns > 0 ? cost_ns : 0;
+	}
+	return 0;
+}
+
+int live_own_begin(struct live *live, struct error *e)
+{
+	struct own_probes *own = live->context.config.own;
+	int err = 0;
+
+	for (unsigned int i = 0; own && !err && i < own->count; i++) {
+		struct own_item *item = &own->items[i];
+
+		item->target.pid = one_pid(&live->context.config);
+		item->detached = false;
+		item->ns = item->runs = item->rate = item->share = 0;
+		err = item->probe.kind == OWN_FUNCTION
+			      ? function_find(&item->probe, &item->target, e)
+			      : tracepoint_find(&item->probe, e);
+	}
+	if (!own || err)
+		return err;
+	own_probes_rows_fill(own);
+	return budget_begin(live, own, e);
+}
+
+/* Reads what a probe has cost since its programs were loaded. *calls: runs of its first program. */
+static int64_t cost_read(const struct live *live, const struct own_probes *own, unsigned int index,
+			 int64_t *calls)
+{
+	const struct own_item *item = &own->items[index];
+	const int *programs = &live->context.kernel.compiled.programs[GROUP_OWN + 2 * index];
+	int64_t ns = 0;
+
+	*calls = 0;
+	for (unsigned int end = 0; end < 2; end++) {
+		struct program_cost cost;
+
+		if (programs[end] < 0 || program_cost_read(programs[end], &cost) || cost.runs < 0)
+			continue;
+		ns += cost.ns;
+		*calls = cost.runs > *calls ? cost.runs : *calls;
+	}
+	if (item->probe.kind == OWN_FUNCTION)
+		ns += *calls * own->call_ns[own_probe_returns(&item->probe)];
+	return ns;
+}
+
+void live_own_check(struct live *live)
+{
+	struct own_probes *own = live->context.config.own;
+	const int64_t now_ns = clock_monotonic_ns();
+	const int64_t elapsed_ns = own ? now_ns - own->checked_ns : 0;
+
+	if (!own || elapsed_ns < CHECK_NS)
+		return;
+	for (unsigned int i = 0; i < own->count; i++) {
+		struct own_item *item = &own->items[i];
+		int64_t calls, ns = cost_read(live, own, i, &calls);
+		int64_t spent_ns = ns - item->ns, rate = calls - item->runs;
+
+		item->ns = ns;
+		item->runs = calls;
+		/* after a growth of the maps the programs are new, and count from 0 */
+		if (!own->checked_ns || item->detached || spent_ns < 0 ||
+		    spent_ns <= elapsed_ns / 1000 * live->context.config.probe_budget)
+			continue;
+		probe_detach_own(&live->context.kernel.links, i);
+		item->detached = true;
+		item->share = spent_ns / (elapsed_ns / 1000);
+		item->rate = rate * NS_PER_SECOND / elapsed_ns;
+	}
+	own->checked_ns = now_ns;
+}
+
+void live_own_describe(const struct live *live, struct source_status *status)
+{
+	const struct own_probes *own = live->context.config.own;
+
+	for (unsigned int i = 0; own && i < own->count; i++) {
+		const struct own_item *item = &own->items[i];
+		const int64_t budget = live->context.config.probe_budget;
+		struct source_missed *missed;
+		char words[256];
+
+		if (!item->detached)
+			continue;
+		snprintf(words, sizeof(words),
+			 "calls a second: probe '%s' was detached, as it took %lld.%lld %% of a "
+			 "CPU, and --probe-budget is %lld.%lld",
+			 item->probe.name, (long long)item->share / 10, (long long)item->share % 10,
+			 (long long)budget / 10, (long long)budget % 10);
+		missed = source_status_miss(status, name_of_string(words), (uint64_t)item->rate);
+		missed->standing = missed->always = true;
+	}
+}
+
+void live_own_end(struct live *live)
+{
+	struct own_probes *own = live->context.config.own;
+
+	if (own && own->stats > 0)
+		close(own->stats);
+	if (own)
+		own->stats = 0;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Text that users may type after --probe. None of its words may become part of the BPF text: that
+ * has identifiers of tsnap's own, numbers and the signs of C only. */
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/own_probe.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool holds)
+{
+	if (!holds)
+		abort();
+}
+
+/* True for an identifier that the text may have. */
+static bool is_own(const char *word, size_t length)
+{
+	static const char *const words[] = {"int",
+					    "struct",
+					    "pt_regs",
+					    "ctx",
+					    "bpf_raw_tracepoint_args",
+					    "__u64",
+					    "__s64",
+					    "__s32",
+					    "now_ns",
+					    "bpf_ktime_get_ns",
+					    "call",
+					    "if",
+					    "return",
+					    "probe_call",
+					    "probe_begins",
+					    "began_ns",
+					    "probe_ns",
+					    "probe_ends",
+					    "PROBE_STACK",
+					    "PROBE_STACK_RETURNED",
+					    "PROBE_KEPT",
+					    "PROBE_ARGUMENT",
+					    "PROBE_RAW_ARGUMENT",
+					    "PROBE_RESULT",
+					    "probe_0_entry",
+					    "probe_0_return",
+					    "probe_time",
+					    "probe_amount"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == length && !memcmp(words[i], word, length))
+			return true;
+	for (size_t i = 1; i < length; i++)
+		if (!isdigit((unsigned char)word[i]))
+			return false;
+	return *word == 'v' && length > 1;
+}
+
+static void text_check(const char *text)
+{
+	while (*text) {
+		size_t length = 0;
+
+		while (isalnum((unsigned char)text[length]) || text[length] == '_')
+			length++;
+		if (length && !isdigit((unsigned char)*text))
+			must(is_own(text, length));
+		must(length || strchr(" \t\n(){};,.*&|!=<>-", *text));
+		text += length ? length : 1;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct own_probe *probe = malloc(sizeof(*probe));
+	char *text = malloc(size + 1);
+	struct text written = {0};
+	struct error e = {0};
+
+	if (!text || !probe)
+		abort();
+	if (size)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	if (!own_probe_parse(text, probe, &e)) {
+		must(own_probe_enters(probe) || own_probe_returns(probe));
+		must(*probe->name && *probe->point && probe->field_count <= OWN_PROBE_FIELDS);
+		own_probe_text_write(probe, 0, &written);
+		text_check(text_string(&written));
+	} else {
+		must(e.exit_code == EXIT_USAGE && *e.line);
+	}
+	text_done(&written);
+	error_done(&e);
+	free(probe);
+	free(text);
+	return 0;
+}

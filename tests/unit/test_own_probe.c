@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* kernel/own_probe: the grammar of --probe, its errors, and what becomes BPF text */
+#include "unit.h"
+#include "kernel/own_probe.h"
+
+static void test_errors(void **state)
+{
+	/* where it is wrong, from 1, and words of what is told */
+	static const struct {
+		const char *text;
+		int at;
+		const char *words;
+	} rows[] = {
+		{"", 1, "there is no probe"},
+		{"  ", 3, "there is no probe"},
+		{"9x = t:a", 1, "begins with a name"},
+		{"n012345678901234567890123456789012 = t:a", 1, "too long: at most 31"},
+		{"x p:a:b", 3, "'=' is expected"},
+		{"x = ", 5, "the kinds are p (function of a program or library) and t"},
+		{"x = q:a:b", 5, "the kinds are p"},
+		{"x = p:a", 7, "a file and a function are expected"},
+		{"x = p::b", 7, "a file and a function are expected"},
+		{"x = p:a:", 9, "the name of a function is expected"},
+		{"x = t:", 7, "the name of a tracepoint is expected"},
+		{"x = p:a:b%c", 10, "'%' is in no name of a function"},
+		{"x = t:a.b", 8, "'.' is in no name of a tracepoint"},
+		{"x = p:a:b(", 11, "a value is expected: arg1 to arg6 or ret"},
+		{"x = p:a:b(arg0)", 11, "there is no arg0: arg1 to arg6"},
+		{"x = p:a:b(arg7)", 11, "there is no arg7"},
+		{"x = p:a:b(size)", 11, "arguments of functions have numbers"},
+		{"x = t:a(ret)", 9, "a tracepoint returns nothing"},
+		{"x = p:a:b(arg1:size)", 16, "the types are int, bytes, ns and hex"},
+		{"x = p:a:b(arg1:hex)", 19, "hex is for conditions"},
+		{"x = p:a:b(arg1", 15, "')' is expected after the value"},
+		{"x = p:a:b() or", 13, "'if' and a condition, or the end is expected"},
+		{"x = p:a:b iff", 13, "a space is expected after 'if'"},
+		{"x = p:a:b if", 13, "a value is expected"},
+		{"x = p:a:b if arg1", 18, "a comparison is expected"},
+		{"x = p:a:b if arg1 ~ 3", 19, "a comparison is expected"},
+		{"x = p:a:b if arg1 > x", 21, "a number is expected"},
+		{"x = p:a:b if arg1 > 0x", 21, "a number is expected"},
+		{"x = p:a:b if arg1 > 5q", 22, "'q' is no part of a number"},
+		{"x = p:a:b if arg1 > 1.5K", 22, "'.' is no part of a number"},
+		{"x = p:a:b if arg1 > 9223372036854775808", 21, "too large for 64 bits"},
+		{"x = p:a:b if arg1 > 9000000T", 21, "too large for 64 bits"},
+		{"x = p:a:b if (arg1 > 1", 23, "')' is expected"},
+		{"x = p:a:b if arg1 > 1 && ", 26, "a value is expected"},
+		{"x = p:a:b if arg1 > 1 arg2", 23, "'&&', '||' or the end"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct own_probe *probe = calloc(1, sizeof(*probe));
+		struct error e = {0};
+		char at[32];
+		int err = own_probe_parse(rows[i].text, probe, &e);
+
+		snprintf(at, sizeof(at), "character %d: ", rows[i].at);
+		if (err != -EINVAL || e.exit_code != EXIT_USAGE || !strstr(e.line, at) ||
+		    !strstr(e.line, rows[i].words))
+			fail_msg("'%s': %d, %s", rows[i].text, err, e.line);
+		error_done(&e);
+		free(probe);
+	}
+}
+
+static void test_limits(void **state)
+{
+	struct own_probe *probe = calloc(1, sizeof(*probe));
+	struct error e = {0};
+	char text[4096] = "x = p:a:b if ";
+
+	memset(text + strlen(text), '(', OWN_PROBE_DEPTH + 1);
+	assert_int_equal(own_probe_parse(text, probe, &e), -EINVAL);
+	assert_non_null(strstr(e.line, "too many levels"));
+	strcpy(text, "x = p:a:b if arg1=1");
+	for (int i = 0; i < OWN_PROBE_TOKENS / 2; i++)
+		strcat(text, "&&arg1=1");
+	assert_int_equal(own_probe_parse(text, probe, &e), -EINVAL);
+	assert_non_null(strstr(e.line, "the condition is too long"));
+	strcpy(text, "x = t:a if a=1");
+	for (int i = 0; i < OWN_PROBE_FIELDS; i++)
+		sprintf(text + strlen(text), "&&b%d=1", i);
+	assert_int_equal(own_probe_parse(text, probe, &e), -EINVAL);
+	assert_non_null(strstr(e.line, "too many different values: at most 12"));
+	error_done(&e);
+	free(probe);
+}
+
+static void test_text(void **state)
+{
+	static const struct {
+		const char *text;
+		enum own_probe_result result;
+		bool enters, returns;
+		const char *has, *hasnt;
+	} rows[] = {
+		{"x = p:a:b", OWN_TIME, true, true, "probe_time(2, now_ns - call.began_ns)", "v0"},
+		{"x=p:a:b()", OWN_COUNT, true, false, "probe_time(2, 0)", "return(struct"},
+		{"x = p:a:b(ret:bytes)", OWN_VALUE, false, true, "probe_amount(2, (__s64)v0)",
+		 "entry(struct"},
+		{"x = p:a:b(arg2)", OWN_VALUE, true, false,
+		 "v0 = PROBE_ARGUMENT(2);\n\tprobe_amount(2, (__s64)(__s32)v0)", "return(struct"},
+		{"x = p:a:b(ret) if arg3 > 64K", OWN_VALUE, true, true,
+		 "v1 = PROBE_KEPT(3);\n\tif (!(((__s64)v1 > (__s64)0x10000ull)))", NULL},
+		{"x = t:c:b(arg1:ns) if !(arg1=-1||arg2:hex>0xffffffffffffffff) && arg2 <= 2us",
+		 OWN_VALUE, true, false,
+		 "if (!(!(((__s64)v0 == (__s64)0xffffffffffffffffull) || "
+		 "(v1 > 0xffffffffffffffffull)) && ((__s64)v1 <= (__s64)0x7d0ull)))",
+		 NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct own_probe *probe = calloc(1, sizeof(*probe));
+		struct error e = {0};
+		struct text text = {0};
+
+		if (own_probe_parse(rows[i].text, probe, &e))
+			fail_msg("%s", e.line);
+		own_probe_text_write(probe, 2, &text);
+		if (probe->result != rows[i].result || own_probe_enters(probe) != rows[i].enters ||
+		    own_probe_returns(probe) != rows[i].returns ||
+		    !strstr(text_string(&text), rows[i].has) ||
+		    (rows[i].hasnt && strstr(text_string(&text), rows[i].hasnt)))
+			fail_msg("'%s': %s", rows[i].text, text_string(&text));
+		text_done(&text);
+		free(probe);
+	}
+}
+
+static void test_target(void **state)
+{
+	struct own_probe *probe = calloc(1, sizeof(*probe));
+	struct error e = {0};
+
+	assert_int_equal(own_probe_parse("my-1 = p:/srv/a:b/c:_Zf.x@v(arg1)", probe, &e), 0);
+	assert_string_equal(probe->name, "my-1");
+	assert_string_equal(probe->file, "/srv/a:b/c");
+	assert_string_equal(probe->point, "_Zf.x@v");
+	assert_int_equal(own_probe_parse("x = t:sched:sched_switch(prev_state:int)", probe, &e), 0);
+	assert_string_equal(probe->point, "sched_switch");
+	assert_string_equal(probe->fields[0].name, "prev_state");
+	assert_int_equal(probe->fields[0].arg, 0);
+	free(probe);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_text),
+		cmocka_unit_test(test_target),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Known calls of known functions, with known arguments and results, for --probe. */
+#include <setjmp.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+struct probed {
+	long calls, nap_ms, depth, hot;
+	int64_t took_ns, kept;
+	jmp_buf back;
+};
+
+/* Functions that are not static keep their names and their arguments in registers; no call is the
+ * last thing that they do. */
+int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes);
+int probed_nested(int depth);
+void probed_left(struct probed *probed);
+void probed_hot(void);
+
+/* Returns bytes, or -1 if they are 0. */
+__attribute__((noinline)) int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes)
+{
+	sleep_ns(nap_ns);
+	__asm__ volatile("" : : "r"(signed_number));
+	return bytes ? (int64_t)bytes : -1;
+}
+
+__attribute__((noinline)) int probed_nested(int depth)
+{
+	int below = 0;
+
+	sleep_ns(NS_PER_MS);
+	if (depth)
+		below = probed_nested(depth - 1);
+	__asm__ volatile("");
+	return below + 1;
+}
+
+/* Is left by longjmp(3). */
+__attribute__((noinline)) void probed_left(struct probed *probed)
+{
+	__asm__ volatile("");
+	longjmp(probed->back, 1);
+}
+
+__attribute__((noinline)) void probed_hot(void)
+{
+	__asm__ volatile("");
+}
+
+static void probed_work(void *data)
+{
+	struct probed *probed = data;
+	int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+
+	/* volatile: longjmp(3) comes back here */
+	for (volatile long i = 0; i < probed->calls; i++) {
+		if (!setjmp(probed->back))
+			probed_left(probed);
+		probed->kept += probed_nap(probed->nap_ms * NS_PER_MS, (int)i - 5,
+					   i % 10 ? 1ull << i % 10 : 0);
+	}
+	probed->took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
+	if (probed->depth)
+		probed_nested((int)probed->depth - 1);
+	for (long i = 0; i < probed->hot; i++)
+		probed_hot();
+}
+
+static void probed_run(void)
+{
+	struct probed probed = {
+		.calls = option_number("calls", 100),
+		.nap_ms = option_number("nap_ms", 2),
+		.depth = option_number("depth", 0),
+		.hot = option_number("hot", 0),
+	};
+	struct worker one;
+	char text[64];
+
+	worker_start(&one, "probed", probed_work, &probed);
+	ready_begin(one.subject.tid, getpid());
+	line_end();
+	while (hold_line(text, sizeof(text))) {
+		worker_go(&one);
+		worker_await(&one);
+		line_begin("done");
+		line_add("took_ns", "%lld", (long long)probed.took_ns);
+		line_end();
+	}
+}
+
+const struct workload probed_workloads[] = {
+	{"probed", "calls=N nap_ms=N depth=N hot=N",
+	 "for each line read: so many calls of probed_nap and probed_left, a call of probed_nested "
+	 "of that depth, and calls of probed_hot",
+	 probed_run},
+	{0},
+};
