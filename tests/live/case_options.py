@@ -260,6 +260,8 @@ def expect_sources(runs, pid):
     """A column of a variable of the sleeper's program, the name of its first workload; and its call, from /proc."""
     text = runs.live("-d", 1, "-a", "-p", pid, "--context", "first = var workload:call_workloads->0:str", "--query-text", "on", "-g", "pid,first")
     check(re.search(r"^ +\d.* %s +[a-z]+$" % pid, text, re.M), "--context: %s", text)
+    text = runs.live("-d", 1, "--probe", "forks = t:sched_process_fork", "--probe-budget", 50)
+    check("forks: forks = t:sched_process_fork" in text, "--probe: %s", text)
     tool = runs.run("-d", 1, "-a", "-p", pid, "--source", "proc", "-g", "pid,syscall")
     check("(--source proc)" in tool.err and re.search(r"^ +\d.* %s +\w*nanosleep$" % pid, tool.out.decode(), re.M), "--source: %s", tool.out)
 

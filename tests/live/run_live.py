@@ -69,6 +69,7 @@ import case_parsers  # noqa: F401
 import case_parts  # noqa: F401
 import case_peers  # noqa: F401
 import case_php  # noqa: F401
+import case_probe  # noqa: F401
 import case_proc_source  # noqa: F401
 import case_python  # noqa: F401
 import case_quota  # noqa: F401

@@ -1,0 +1,150 @@
+"""The user's own probes, against a workload that knows its calls, their times, arguments and results."""
+import os
+import signal
+
+from harness import SLOW, START_S, case, check, wait_until
+
+CALLS = 100
+
+
+def begin(ctx, workload, *probes, args=()):
+    """A run whose probes are attached."""
+    words = [word for name, target in probes for word in ("--probe", "%s = p:workload:%s" % (name, target))]
+    tool = ctx.plain("--csv", "-i", 1, "-g", "tid", "-p", workload.tgid, *words, *args)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
+    return tool
+
+
+class Probed:
+    """All that was reported of a probe."""
+
+    def __init__(self, rows, name, tid):
+        rows = [row for row in rows if row["trace"] == name and row["tid"] == str(tid)]
+
+        def total(column):
+            return sum(int(row[column] or 0) for row in rows)
+        self.count, self.sum, self.below, self.total_ns = (total(key) for key in ("count", "value_sum", "value_below", "total_ns"))
+        self.max, self.max_ns = (max([int(row[key] or 0) for row in rows], default=0) for key in ("value_max", "max_ns"))
+        self.buckets = {}
+        for row in rows:
+            for low, count in (pair.split(":") for pair in row["buckets"].split()):
+                self.buckets[int(low)] = self.buckets.get(int(low), 0) + int(count)
+
+
+@case
+def probe_counted(ctx):
+    """--probe: counts and times of calls, recursion and calls left by longjmp are exact; so are their arguments and results."""
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=2, depth=7)
+    # the workload's numbers: nap_ns, -5 to 94, and 2 ** (i % 10) or 0, for which it returns -1
+    tool = begin(ctx, workload, ("nap", "probed_nap"), ("nested", "probed_nested"), ("left", "probed_left"),
+                 ("sizes", "probed_nap(arg3:bytes)"))
+    workload.say("go")
+    done = workload.wait_done()
+    rows = tool.interrupt()
+    nap, nested, left, sizes = (Probed(rows, name, workload.tid) for name in ("nap", "nested", "left", "sizes"))
+    took_ns = int(done["took_ns"])
+    check(nap.count == CALLS and CALLS * 2e6 <= nap.total_ns <= took_ns, "%d calls, %d ns of %d", nap.count, nap.total_ns, took_ns)
+    check(nap.total_ns >= took_ns - CALLS * 100e3 * SLOW and nap.max_ns >= 2e6, "%d ns, the caller measured %d", nap.total_ns, took_ns)
+    check(nested.count == 7 and nested.total_ns >= 28e6, "%d calls of a recursion of 7, %d ns", nested.count, nested.total_ns)
+    check(not left.count, "%d calls that did not return", left.count)
+    check(sizes.count == CALLS and sizes.sum == 10 * 1022 and sizes.max == 512, "%d sizes, %d", sizes.count, sizes.sum)
+    check(sizes.buckets == {0: 10, **{2 ** i: 10 for i in range(1, 10)}}, "%s", sizes.buckets)
+
+
+@case
+def probe_conditions(ctx):
+    """Conditions of --probe hold for arguments at the call, results, and ints of 32 bits."""
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=1)
+    tool = begin(ctx, workload, ("ints", "probed_nap(arg2)"), ("failed", "probed_nap(ret:bytes)"),
+                 ("both", "probed_nap if arg3 >= 256 && ret < 1K && !(arg2:int = 3)"),
+                 ("none", "probed_left() if arg1 = 0"))
+    workload.say("go")
+    workload.wait_done()
+    rows = tool.interrupt()
+    ints, failed, both, none = (Probed(rows, name, workload.tid) for name in ("ints", "failed", "both", "none"))
+    check((ints.count, ints.below, ints.sum) == (95, 5, sum(range(95))), "%d ints, %d below 0, sum %d", ints.count, ints.below, ints.sum)
+    check((failed.count, failed.below, failed.sum) == (90, 10, 10 * 1022), "%d, %d failed, %d", failed.count, failed.below, failed.sum)
+    # i % 10 is 8 or 9, but not i = 8
+    check(both.count == 19, "%d calls for which both hold, not 19", both.count)
+    check(not none.count, "%d calls with a condition that is false", none.count)
+
+
+@case
+def probe_tracepoint(ctx):
+    """A tracepoint is counted, and its argument is found by its name."""
+    workload = ctx.workload("calls", trivial=500, opens=0, bad=0, naps=0, reads=0)
+    tool = ctx.plain("--csv", "-i", 1, "-g", "tid", "-p", workload.tgid, "--probe", "all = t:raw_syscalls:sys_enter if id = %d"
+                     % os_getppid(), "--probe", "number = t:sys_enter(id:bytes) if id = %d" % os_getppid())
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
+    workload.say("go")
+    workload.wait_done()
+    rows = tool.interrupt()
+    counted, number = (Probed(rows, name, workload.tid) for name in ("all", "number"))
+    check(counted.count == 500, "%d calls, not 500", counted.count)
+    check(number.count == 500 and number.sum == 500 * os_getppid(), "%d calls, sum %d", number.count, number.sum)
+
+
+def os_getppid():
+    """The number of getppid(2)."""
+    return 110 if os.uname().machine == "x86_64" else 173
+
+
+@case
+def probe_budget(ctx):
+    """A probe that takes too much is detached within two seconds, and the report says so; another one stays."""
+    hot = ctx.workload("probed", calls=0, hot=2000000000)
+    calm = ctx.workload("probed", calls=1000, nap_ms=2)
+    tool = ctx.plain("-d", 4, "-g", "comm", "--probe", "hot = p:workload:probed_hot()", "--probe", "nap = p:workload:probed_nap()",
+                     "--probe-budget", 10)
+    code = code_of(hot.tgid)
+    hot.say("go")
+    wait_until(lambda: code_of(hot.tgid) != code, START_S, "the probe")
+    calm.say("go")
+    calm.wait_done()
+    tool.wait(START_S + 30 * SLOW)
+    text = tool.out.decode()
+    check("calls a second: probe 'hot' was detached, as it took" in text, "%s", text)
+    check("probe 'nap' was detached" not in text and "nap: nap = " in text, "%s", text)
+
+
+def code_of(pid):
+    """The code of a process's program, as it is in its memory."""
+    with open("/proc/%d/maps" % pid, encoding="utf-8") as maps, open("/proc/%d/mem" % pid, "rb", 0) as memory:
+        program = os.readlink("/proc/%d/exe" % pid)
+        for line in maps:
+            if " r-xp " in line and line.rstrip().endswith(program):
+                low, high = (int(word, 16) for word in line.split()[0].split("-"))
+                memory.seek(low)
+                return memory.read(high - low)
+    return b""
+
+
+@case
+def probe_leaves_nothing(ctx):
+    """A tsnap that is killed leaves no breakpoint in the program's code; nor does one that ends."""
+    workload = ctx.workload("probed", calls=10, nap_ms=1)
+    code = code_of(workload.tgid)
+    for number in (signal.SIGKILL, signal.SIGINT):
+        tool = begin(ctx, workload, ("nap", "probed_nap"))
+        wait_until(lambda: code_of(workload.tgid) != code, START_S, "the breakpoint")
+        os.kill(tool.pid, number)
+        tool.wait(START_S)
+        wait_until(lambda: code_of(workload.tgid) == code, START_S, "the code as it was")
+    workload.say("go")
+    workload.wait_done()
+
+
+@case
+def probe_refused(ctx):
+    """Errors name what is wrong and what is nearest."""
+    workload = ctx.workload("probed")
+    for spec, words in (("x = p:workload:probed_nop", "the nearest is 'probed_nap'"),
+                        ("x = p:libc:vfork", "does not return as others do"),
+                        ("x = t:sched:sched_swich", "the nearest is 'sched_switch'"),
+                        ("x = t:sched_switch(nobody)", "it has preempt, prev, next"),
+                        ("x = p:no-such-file:f", "no process runs 'no-such-file'"),
+                        ("syscalls = t:sched_switch", "is the name of a kind of --trace")):
+        tool = ctx.plain("-d", 1, "--probe", spec)
+        tool.wait(START_S)
+        check(tool.code == 2 and words in tool.err, "%s: %s %s", spec, tool.code, tool.err)
+    check(not workload.code, "the workload ended")
