@@ -94,8 +94,9 @@ def probe_budget(ctx):
     """A probe that takes too much is detached within two seconds, and the report says so; another one stays."""
     hot = ctx.workload("probed", calls=0, hot=2000000000)
     calm = ctx.workload("probed", calls=1000, nap_ms=2)
-    tool = ctx.plain("-d", 4, "-g", "comm", "--probe", "hot = p:workload:probed_hot()", "--probe", "nap = p:workload:probed_nap()",
-                     "--probe-budget", 10)
+    program = os.readlink("/proc/%d/exe" % hot.tgid)  # other programs of that name may run
+    tool = ctx.plain("-d", 4, "-g", "comm", "--probe", "hot = p:%s:probed_hot()" % program,
+                     "--probe", "nap = p:%s:probed_nap()" % program, "--probe-budget", 10)
     code = code_of(hot.tgid)
     hot.say("go")
     wait_until(lambda: code_of(hot.tgid) != code, START_S, "the probe")
@@ -138,7 +139,7 @@ def probe_leaves_nothing(ctx):
 def probe_refused(ctx):
     """Errors name what is wrong and what is nearest."""
     workload = ctx.workload("probed")
-    for spec, words in (("x = p:workload:probed_nop", "the nearest is 'probed_nap'"),
+    for spec, words in (("x = p:%s:probed_nop" % os.readlink("/proc/%d/exe" % workload.tgid), "the nearest is 'probed_nap'"),
                         ("x = p:libc:vfork", "does not return as others do"),
                         ("x = t:sched:sched_swich", "the nearest is 'sched_switch'"),
                         ("x = t:sched_switch(nobody)", "it has preempt, prev, next"),
