@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHANCE_MOST 0.002   /* that chance alone makes any difference of a report */
-#define SHARE_LEAST 0.02    /* of all time: what a difference has at least */
-#define CONTRAST_LEAST 0.15 /* of the set's own time; two runs of one program differ by less */
-#define SAMPLES_LEAST 30    /* of a set, on one side */
-#define TERM_FACTOR 0.85    /* how much more a set must say for another column */
-#define LEFT_LEAST 0.75	    /* share of a set that other changes leave */
-#define ALSO_LEAST 0.9	    /* share of a set that a value is true of to be named beside it */
-#define GROWTH_FACTOR 1.25  /* threads that wait more compute less: the former is told first */
+#define CHANCE_MOST 0.002    /* that chance alone makes any difference of a report */
+#define SHARE_LEAST 0.02     /* of all time: what a difference has at least */
+#define CONTRAST_LEAST 0.15  /* of the set's own time; two runs of one program differ by less */
+#define SAMPLES_LEAST 30     /* of a set, on one side */
+#define TERM_FACTOR 0.85     /* how much more a set must say for another column */
+#define EVERYWHERE_LEAST 0.9 /* share of all time, on both sides */
+#define LEFT_LEAST 0.75	     /* share of a set that other changes leave */
+#define ALSO_LEAST 0.9	     /* share of a difference that a value carries to be named beside it */
+#define GROWTH_FACTOR 1.25   /* threads that wait more compute less: the former is told first */
 
 #define PROGRAMS_LEAST 3	 /* that can tell more work from a change of one of them */
 #define PROGRAM_CPU_LEAST 0.01	 /* of the CPU time, for a program to be one of these */
@@ -220,6 +221,18 @@ static bool is_much(const struct search *search, const double *us, const int64_t
 	return false;
 }
 
+/* True if nearly all time has a value: it says nothing of a set. */
+static bool is_everywhere(const struct search *search, const double *us)
+{
+	const struct changes *changes = search->changes;
+	double work = changes->normalised ? changes->work : 1;
+
+	return threads_of(search, SIDE_BEFORE, us[SIDE_BEFORE]) >=
+		       EVERYWHERE_LEAST * changes->threads[SIDE_BEFORE] &&
+	       threads_of(search, SIDE_AFTER, us[SIDE_AFTER]) * work >=
+		       EVERYWHERE_LEAST * changes->threads[SIDE_AFTER];
+}
+
 static double row_us(const struct change_row *row, enum change_side side)
 {
 	double us = 0;
@@ -253,7 +266,8 @@ static void cells_make(struct search *search)
 			const struct candidate *value =
 				keyed_find(&values, sizeof(*value), rows[i].values[column]);
 
-			if (!is_much(search, value->us, value->samples))
+			if (!is_much(search, value->us, value->samples) ||
+			    is_everywhere(search, value->us))
 				rows[i].values[column] = 0;
 		}
 		keyed_done(&values);
@@ -426,26 +440,11 @@ static bool change_fill(struct search *search, const struct candidate *set, stru
 				     CHANCE_MOST;
 }
 
-/* True if the value is true of nearly everything: then it says nothing of a set. */
-static bool is_everywhere(const struct search *search, struct change_term term, int side)
-{
-	const struct cell *cells = search->cells.rows;
-	double all = 0, had = 0;
-
-	for (size_t i = 0; i < search->cells.count; i++) {
-		all += cells[i].all_us[side];
-		if (cells[i].values[term.column] == term.value)
-			had += cells[i].all_us[side];
-	}
-	return had >= ALSO_LEAST * all;
-}
-
-/* Adds what else nearly all of a set's time has in common. */
+/* Adds what else nearly all of a set's difference has in common. */
 static void also_fill(const struct search *search, const struct candidate *set,
 		      struct change *change)
 {
 	const struct cell *cells = search->cells.rows;
-	int side = change_difference(change) > 0 ? SIDE_AFTER : SIDE_BEFORE;
 
 	for (size_t column = 0; column < search->changes->column_count; column++) {
 		struct change_term most = {column, 0};
@@ -462,12 +461,20 @@ static void also_fill(const struct search *search, const struct candidate *set,
 			if (!set_has_left(set, &cells[i]))
 				continue;
 			value = keyed_put(&values, sizeof(*value), cells[i].values[column], NULL);
-			value->us[side] += cells[i].all_us[side];
-			if (value->us[side] >= ALSO_LEAST * set->us[side])
-				most.value = cells[i].values[column];
+			for (int side = 0; side < SIDE_COUNT; side++)
+				value->us[side] += cells[i].all_us[side];
+			value->terms[0].value = cells[i].values[column];
+		}
+		for (size_t i = 0; i < values.count; i++) {
+			const struct candidate *value = (const struct candidate *)values.rows + i;
+			double difference = threads_of(search, SIDE_AFTER, value->us[SIDE_AFTER]) -
+					    threads_of(search, SIDE_BEFORE, value->us[SIDE_BEFORE]);
+
+			if (difference / change_difference(change) >= ALSO_LEAST)
+				most.value = value->terms[0].value;
 		}
 		keyed_done(&values);
-		if (most.value && !is_everywhere(search, most, side))
+		if (most.value)
 			change->also[change->also_count++] = most;
 	}
 }

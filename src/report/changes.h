@@ -56,7 +56,7 @@ struct change_term {
 /* A set of values. Threads are averages: thread-seconds per second; after: divided by the work. */
 struct change {
 	struct change_term terms[CHANGE_TERMS_MAX], also[CHANGE_ALSO_MAX];
-	size_t term_count, also_count; /* also: what else nearly all of its time has in common */
+	size_t term_count, also_count; /* also: what else nearly all of the difference has */
 	double threads[SIDE_COUNT];
 	double error; /* the difference is within this bound in 95 of 100 cases */
 	int64_t samples[SIDE_COUNT];
