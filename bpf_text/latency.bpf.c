@@ -131,29 +131,38 @@ static inline __u64 latency_bucket(__u64 ns)
 	return bucket + step + (units >> step >> 1);
 }
 
-/* Adds a duration and an amount to the histogram of a key, all of which must be initialised. */
-static inline void latency_add_amount(struct latency_key *key, __u64 ns, __u64 amount)
+/* Returns the histogram of a key, all of which must be initialised. 0: none is wanted now, or
+ * there is no room, which is counted. */
+static inline struct latency *latency_of(struct latency_key *key)
 {
 	__u32 zero = 0;
 	struct latency_control *control = ts_latency.lookup(&zero);
 	struct latency *latency;
-	__u64 bucket;
 	__u32 turn;
 
 	if (!control)
-		return;
+		return 0;
 	turn = control->turn - LATENCY_TURN_FIRST;
 	if (turn >= LATENCY_TURNS)
-		return;
+		return 0;
 	latency = latency_slot_of(turn, key);
 	if (!latency)
 		latency = latency_find(turn, key);
 	if (!latency)
 		latency = latency_make(turn, key);
-	if (!latency) {
+	if (!latency)
 		latency_full_count();
+	return latency;
+}
+
+/* Adds a duration and an amount to the histogram of a key. */
+static inline void latency_add_amount(struct latency_key *key, __u64 ns, __u64 amount)
+{
+	struct latency *latency = latency_of(key);
+	__u64 bucket;
+
+	if (!latency)
 		return;
-	}
 	latency->sum_ns += ns;
 	latency->amount += amount;
 	if (ns > latency->max_ns)

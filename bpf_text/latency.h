@@ -16,7 +16,8 @@
 #define LATENCY_OPENS 7	 /* failed ones */
 #define LATENCY_OPENED 8 /* the others */
 #define LATENCY_INCIDENTS 9
-#define LATENCY_KIND_COUNT 10
+#define LATENCY_WORK 10
+#define LATENCY_KIND_COUNT 11
 /* Kinds that are events alone: they have no histograms. */
 #define LATENCY_EVENTS_ONLY                                                     \
 	(1u << LATENCY_EXEC | 1u << LATENCY_CONNECTIONS | 1u << LATENCY_OPENS | \
@@ -66,11 +67,15 @@ struct latency_key {
 
 /* latency_key.what of the user's own probes */
 #define PROBE_BELOW 0 /* 1: the values were below 0, and belong to no bucket */
+/* latency_key.what of LATENCY_WORK */
+#define WORK_CALL 0   /* number of the idle call */
+#define WORK_BUCKET 1 /* bucket of the pieces: there is a histogram for each, see work.h */
 
 struct latency {
 	__u64 sum_ns;
 	__u64 max_ns;
-	__u64 amount; /* bytes that were moved, or ns held back by a quota; 0: the kind has none */
+	__u64 amount; /* bytes that were moved, or ns held back by a quota, or ns idle before a
+			 piece of work; 0: the kind has none */
 	__u32 buckets[LATENCY_BUCKETS];
 };
 

@@ -216,6 +216,10 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 		registers_keep(thread, sequence);
 	ORDERED();
 	thread->sched.sequence_done = sequence;
+#ifdef WORK_MEASURED
+	if (thread->sched.state || unseen)
+		work_leaves(thread, unseen, now_ns);
+#endif
 	if (unseen) /* unseen wake-up: it would be reported as still in the sleep before */
 		thread_list(thread);
 	if (sampling)
@@ -374,6 +378,10 @@ static inline void thread_arrives(struct task_struct *task, __u32 tid, __u64 now
 	if (thread->sched.out_ns != now_ns) /* else the record was just made */
 		waits_end(thread, task, now_ns);
 	ways_meet();
+#endif
+#ifdef WORK_MEASURED
+	if (thread->sched.state)
+		work_arrives(thread, now_ns);
 #endif
 	switch_in(thread, sampler_at_work(now_ns), now_ns);
 	/* the wake-up was not seen, or came on the way to sleep */

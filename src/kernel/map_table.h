@@ -30,6 +30,7 @@ enum kernel_map {
 	KERNEL_MAP_LOOKED,	/* perf events for the stacks that a look at a CPU takes */
 	KERNEL_MAP_WAKES,	/* wake-ups that end waits which a scan has seen */
 	KERNEL_MAP_CONNECTIONS, /* those that have not ended */
+	KERNEL_MAP_WORK,	/* idle keys and pieces of work, by slot */
 	KERNEL_MAP_COUNT
 };
 

@@ -66,6 +66,11 @@ static bool reports_events(const struct program_knobs *knobs)
 	return knobs->slower_ns || knobs->latency_kinds & LATENCY_EVENTS_ONLY;
 }
 
+static bool measures_work(const struct program_knobs *knobs)
+{
+	return knobs->latency_kinds >> LATENCY_WORK & 1 && knobs->thread_slots;
+}
+
 #define OPENAT2_NUMBER 437 /* of all machines; headers before 5.6 lack it */
 
 /* Limit of ids that probes compare: each is a comparison at each event, and the sampler knows them
@@ -200,6 +205,10 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("open_event.bpf.c", to);
 	if (measures_incidents(knobs))
 		fragment_add("incident.bpf.c", to);
+	if (measures_work(knobs)) {
+		fragment_add("work.h", to);
+		fragment_add("work.bpf.c", to);
+	}
 	if (knobs->parts >> PART_WAKES & 1)
 		fragment_add("wakes.h", to);
 	if (plan->chosen[GROUP_BLOCK_ISSUE]) {

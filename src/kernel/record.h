@@ -10,5 +10,6 @@
 #include "block.h"
 #include "events.h"
 #include "wakes.h"
+#include "work.h"
 
 #endif

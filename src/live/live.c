@@ -26,6 +26,7 @@
 #include "live/scan/live_parsers.h"
 #include "live/scan/live_state.h"
 #include "live/live_trace.h"
+#include "live/trace_table.h"
 #include "live/scan/live_wakeups.h"
 #include "proc/cgroup.h"
 #include "proc/devices.h"
@@ -463,7 +464,8 @@ static int live_begin(struct live *live, uint64_t needs, struct error *e)
 				      &live->remarks, e);
 
 	live->context.wants.filter_needs = filter_needs(filter);
-	live->context.wants.needs = needs | live->context.wants.filter_needs;
+	live->context.wants.needs = needs | live->context.wants.filter_needs |
+				    trace_needs_of(live->context.config.traces);
 	if (live->context.wants.needs & (NEED_BLOCKER | NEED_PATH))
 		live->context.wants.optional_needs =
 			(NEED_BLOCK | NEED_WAKER) & ~live->context.wants.needs;

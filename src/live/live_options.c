@@ -115,5 +115,7 @@ void live_kernel_options(const struct live_config *config, uint64_t needs,
 	};
 	if (options->groups >> GROUP_BLOCK_DONE & 1) /* merges, where there is a probe of them */
 		options->groups |= 1u << GROUP_BLOCK_MERGE;
-	options->groups |= trace_more_groups_of(config->traces);
+	options->groups |= trace_more_groups_of(config->traces) |
+			   live_groups_of(trace_needs_of(config->traces));
+	options->parts |= live_parts_of(trace_needs_of(config->traces));
 }

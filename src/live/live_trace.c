@@ -95,6 +95,24 @@ static bool throttles_seen(struct kernel *kernel)
 	       !strstr(kernel->left_out, plan->chosen[GROUP_UNTHROTTLE]->event);
 }
 
+/* Fills the bucket of a histogram of pieces of work, and what these consist of. */
+static void work_fill(const struct latency_key *key, const struct latency *latency,
+		      struct histogram *histogram, struct histogram_split *split)
+{
+	const uint32_t bucket = key->what[WORK_BUCKET];
+	struct work_sums sums;
+
+	*split = (struct histogram_split){0};
+	memset(histogram->buckets, 0, sizeof(histogram->buckets));
+	histogram->split = split;
+	if (bucket >= HISTOGRAM_BUCKETS)
+		return;
+	memcpy(&sums, latency->buckets, sizeof(sums));
+	histogram->buckets[bucket] = (int64_t)sums.count;
+	for (int part = 0; part < WORK_PARTS; part++)
+		split->parts_ns[bucket][part] = (int64_t)sums.parts_ns[part];
+}
+
 static void latency_take(void *to, const struct latency_key *key, const struct latency *latency)
 {
 	const struct traced *traced = to;
@@ -102,6 +120,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	struct histogram histogram = {.sum_ns = (int64_t)latency->sum_ns,
 				      .max_ns = (int64_t)latency->max_ns,
 				      .amount = (int64_t)latency->amount};
+	struct histogram_split split;
 	struct lookup_hint hint = {0};
 	const struct trace_row *row;
 	struct sample who;
@@ -123,6 +142,8 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 		histogram.buckets[i] = latency->buckets[i];
 	if (key->kind >= LATENCY_PROBE && key->what[PROBE_BELOW])
 		histogram = (struct histogram){.below = histogram_count(&histogram)};
+	if (row->kind.splits)
+		work_fill(key, latency, &histogram, &split);
 	traced->take(traced->to, &row->kind, &who, &histogram);
 }
 

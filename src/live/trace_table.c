@@ -283,6 +283,12 @@ static void incident_event(const struct trace_event *event, bool registers_marke
 
 #define KINDS_MASKED 32 /* bits of a mask of kinds */
 
+static void work_describe(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	(void)compat;
+	sample->call.nr = key->what[WORK_CALL];
+}
+
 #define CALLS (1u << GROUP_CALL | 1u << GROUP_RETURN)
 #define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
 #define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
@@ -347,6 +353,12 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 			 .single = true, .stuck = true, .recorded = true},
 		.groups = 1u << GROUP_END, .more_groups = 1u << GROUP_SIGNAL,
 		.event = incident_event},
+	[LATENCY_WORK] = {
+		.kind = {.name = "work",
+			 .help = "pieces of work, from the wake-up in a thread's idle call to its next sleep there",
+			 .columns = "syscall", .known = NEED_SYSCALL, .splits = true},
+		.groups = SWITCHES, .needs = NEED_SYSCALL | NEED_WAIT_CLASS | NEED_TOTALS,
+		.report = work_describe, .event = call_event, .of_call = true},
 };
 /* clang-format on */
 
@@ -501,6 +513,16 @@ unsigned int trace_more_groups_of(uint32_t kinds)
 		if (kinds >> kind & 1)
 			groups |= trace_rows[kind].more_groups;
 	return groups;
+}
+
+uint64_t trace_needs_of(uint32_t kinds)
+{
+	uint64_t needs = 0;
+
+	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
+		if (kinds >> kind & 1)
+			needs |= trace_rows[kind].needs;
+	return needs;
 }
 
 void trace_kinds_describe(struct text *text)

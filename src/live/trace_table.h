@@ -29,6 +29,7 @@ struct trace_row {
 	struct trace_kind kind;
 	unsigned int groups; /* probe groups, 1 << GROUP_x, without which it can't be measured */
 	unsigned int more_groups; /* those that add to it where the host has them */
+	uint64_t needs;		  /* facts of samples, NEED_*, without which it can't be measured */
 	/* Fills the kind's own fields of sample from key->what; *compat: syscall_nr is that of a
 	 * 32-bit caller. NULL: it has none. */
 	void (*report)(const struct latency_key *key, struct sample *sample, bool *compat);
@@ -62,6 +63,8 @@ uint32_t trace_kinds_recorded(void);
 /* Returns all probe groups that these kinds need. */
 unsigned int trace_groups_of(uint32_t kinds);
 unsigned int trace_more_groups_of(uint32_t kinds);
+/* Returns all facts that samples must have for these kinds. */
+uint64_t trace_needs_of(uint32_t kinds);
 /* Adds what --list prints of the kinds. */
 void trace_kinds_describe(struct text *text);
 

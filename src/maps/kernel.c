@@ -195,6 +195,31 @@ static int wakes_check(struct kernel *kernel, const struct kernel_options *optio
 			 "(5.5), which this kernel lacks; tsnap --check says more");
 }
 
+/* Only a raw tracepoint gives both threads of a switch, and only mapped slots are cheap. */
+static int work_check(struct kernel *kernel, const struct kernel_options *options, struct error *e)
+{
+	const struct probe_row *row = kernel->plan.chosen[GROUP_SWITCH];
+
+	if (!(options->latency_kinds >> LATENCY_WORK & 1) ||
+	    (feature_has(&kernel->features, FEATURE_THREAD_SLOTS) && row &&
+	     (row->kind == PROBE_RAW_TRACEPOINT || row->kind == PROBE_TYPED_TRACEPOINT)))
+		return 0;
+	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+			 "--trace work needs raw tracepoints (4.17) and maps that can be mapped "
+			 "(5.5), which this kernel lacks; tsnap --check says more");
+}
+
+/* After the calibration. */
+static int work_call_check(const struct kernel *kernel, const struct kernel_options *options,
+			   struct error *e)
+{
+	if (!(options->latency_kinds >> LATENCY_WORK & 1) || kernel->compiled.stack_registers)
+		return 0;
+	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+			 "--trace work: it was not found where this kernel saves the registers of "
+			 "a system call; tsnap --check says more");
+}
+
 static int kernel_make(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	struct compile_request request;
@@ -204,6 +229,8 @@ static int kernel_make(struct kernel *kernel, const struct kernel_options *optio
 		result = latency_check(kernel, options, e);
 	if (!result)
 		result = wakes_check(kernel, options, e);
+	if (!result)
+		result = work_check(kernel, options, e);
 	if (result)
 		return result;
 	probe_clear_stale();
@@ -214,7 +241,8 @@ static int kernel_make(struct kernel *kernel, const struct kernel_options *optio
 		return result;
 	request = request_of(kernel, options);
 	request.plan = &kernel->plan;
-	return compile_child_run(&request, &kernel->compiled, e);
+	result = compile_child_run(&request, &kernel->compiled, e);
+	return result ? result : work_call_check(kernel, options, e);
 }
 
 static int kernel_adopt(struct kernel *kernel, const struct kernel_options *options,
@@ -269,6 +297,11 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 				  kernel->host.cpus_possible, kernel->compiled.stack_registers);
 	if (result)
 		return error_set(e, -result, EXIT_FAILED, "the wake-ups can't be mapped: %s",
+				 strerror(-result));
+	result = idle_keys_init(&kernel->idle_keys, maps[KERNEL_MAP_WORK],
+				kernel->compiled.threads_max);
+	if (result)
+		return error_set(e, -result, EXIT_FAILED, "the idle keys can't be mapped: %s",
 				 strerror(-result));
 	result = register_requester_init(&kernel->requester,
 					 kernel->compiled.programs[GROUP_REQUEST],
@@ -415,6 +448,7 @@ void kernel_close(struct kernel *kernel)
 	latency_reader_done(&kernel->latency);
 	event_reader_done(&kernel->events);
 	wake_reader_done(&kernel->wakes);
+	idle_keys_done(&kernel->idle_keys);
 	register_requester_done(&kernel->requester);
 	if (kernel->table.store)
 		thread_table_done(&kernel->table);

@@ -33,6 +33,7 @@
 #include "maps/register_requester.h"
 #include "kernel/share.h"
 #include "maps/thread_table.h"
+#include "maps/idle_keys.h"
 #include "maps/wake_reader.h"
 
 struct kernel_options {
@@ -69,6 +70,7 @@ struct kernel {
 	struct latency_reader latency;
 	struct event_reader events;
 	struct wake_reader wakes;
+	struct idle_keys idle_keys;
 	struct share share;
 	bool share_cleared;  /* leftovers of a killed tsnap were removed first */
 	char left_out[1024]; /* probes that could not be attached, a line each */

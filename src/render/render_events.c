@@ -68,7 +68,9 @@ static void sleeps_choose(struct events *events)
 	for (size_t i = 0; report->slower_us && i < report->kind_count; i++) {
 		stacks |= report->kinds[i]->sleeps &&
 			  needs & (NEED_STACK | NEED_USTACK | NEED_KSTACK);
-		events->sleeps_wanted |= report->kinds[i]->runnable && needs & NEED_RUNQ_WHY;
+		/* samples show in which call threads are idle */
+		events->sleeps_wanted |= report->kinds[i]->splits ||
+					 (report->kinds[i]->runnable && needs & NEED_RUNQ_WHY);
 	}
 	events->sleeps_wanted |= stacks;
 	events->sums = stacks && report->config->stacks;

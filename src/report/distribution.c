@@ -13,7 +13,8 @@ struct reported {
 	const char *trace;
 	int64_t count, errors, total_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 	int64_t bytes, throttled_ns;
-	int64_t sum, p50, p90, p99, p999, max, below; /* of numbers */
+	int64_t sum, p50, p90, p99, p999, max, below;	     /* of numbers */
+	int64_t idle, parts[SPLIT_PARTS], tail[SPLIT_PARTS]; /* per mille */
 	const char *buckets;
 };
 
@@ -36,6 +37,15 @@ static const struct column reported_columns[] = {
 	{"max_ns", "MAX", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(max_ns)},
 	{"bytes", "BYTES", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(bytes)},
 	{"throttled_ns", "THROTTLED", "", KIND_NS, ROLE_MEASURE, 0, 9, AT(throttled_ns)},
+	{"idle_share", "IDLE%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(idle)},
+	{"cpu_share", "CPU%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(parts[0])},
+	{"runq_share", "RUNQ%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(parts[1])},
+	{"disk_share", "DISK%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(parts[2])},
+	{"sleep_share", "SLEEP%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(parts[3])},
+	{"tail_cpu_share", "TAIL:CPU%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 9, AT(tail[0])},
+	{"tail_runq_share", "RUNQ%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(tail[1])},
+	{"tail_disk_share", "DISK%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(tail[2])},
+	{"tail_sleep_share", "SLEEP%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(tail[3])},
 };
 
 /* Columns of distributions of numbers, in place of those of times. */
@@ -56,6 +66,9 @@ static const struct column amount_columns[] = {
 #define TOLD_BYTES (1u << 8)	/* shown for kinds whose events move bytes */
 #define TOLD_QUOTA (1u << 9)	/* shown where any thread was throttled */
 #define TOLD_TIMES (0x3fu << 2) /* total to max: not of numbers, or where events are counted */
+
+#define TOLD_SPLIT (0x1ffu << 10) /* shown for kinds whose events consist of parts */
+#define TAIL_PERMILLE 10
 
 static const struct column buckets_column = {
 	"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets),
@@ -143,6 +156,15 @@ static struct distribution *distribution_new(struct distribution_table *table,
 	return made;
 }
 
+static void split_add(struct distribution *to, const struct histogram_split *split)
+{
+	if (!to->split)
+		to->histogram.split = to->split = memory_get(sizeof(*to->split));
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+		for (int part = 0; part < SPLIT_PARTS; part++)
+			to->split->parts_ns[i][part] += split->parts_ns[i][part];
+}
+
 void distribution_table_add(void *to, const struct trace_kind *kind, const struct sample *who,
 			    const struct histogram *histogram)
 {
@@ -167,6 +189,8 @@ void distribution_table_add(void *to, const struct trace_kind *kind, const struc
 		return;
 	}
 	histogram_merge(&found->histogram, histogram);
+	if (histogram->split)
+		split_add(found, histogram->split);
 	if (who->event.error)
 		found->errors += histogram_count(histogram);
 }
@@ -185,11 +209,18 @@ void distribution_add_event(struct distribution_table *table, const struct trace
 	distribution_table_add(table, kind, who, &one);
 }
 
+static void splits_free(struct distribution_table *table)
+{
+	for (size_t i = 0; i < table->count; i++)
+		free(table->items[i].split);
+}
+
 void distribution_table_clear(void *state)
 {
 	struct distribution_table *table = state;
 
 	index_clear(&table->by_hash);
+	splits_free(table);
 	table->count = 0;
 	table->refused = 0;
 }
@@ -199,6 +230,7 @@ void distribution_table_done(void *state)
 	struct distribution_table *table = state;
 
 	index_clear(&table->by_hash);
+	splits_free(table);
 	free(table->items);
 	free(table->values);
 	text_done(&table->buckets);
@@ -238,13 +270,28 @@ static size_t order_make(struct distribution_table *table, const struct trace_ki
 	return count;
 }
 
+/* Fills the shares of what the longest permille consist of; all ABSENT for other kinds. */
+static void shares_fill(const struct histogram *histogram, int permille,
+			int64_t shares[SPLIT_PARTS])
+{
+	int64_t parts_ns[SPLIT_PARTS], sum_ns = 0;
+
+	if (histogram->split)
+		histogram_split_sum(histogram, permille, parts_ns);
+	for (int part = 0; histogram->split && part < SPLIT_PARTS; part++)
+		sum_ns += parts_ns[part];
+	for (int part = 0; part < SPLIT_PARTS; part++)
+		shares[part] = sum_ns ? ratio(parts_ns[part], 1000, sum_ns) : ABSENT;
+}
+
 static struct reported reported_of(const struct distribution *distribution)
 {
 	const struct histogram *histogram = &distribution->histogram;
 	const bool times = distribution->kind->measure == TRACE_TIME;
 	const bool amounts = distribution->kind->measure == TRACE_AMOUNT;
+	struct reported reported;
 
-	return (struct reported){
+	reported = (struct reported){
 		.trace = distribution->kind->name,
 		.count = histogram_count(histogram),
 		.errors = distribution->kind->fails ? distribution->errors : ABSENT,
@@ -263,7 +310,13 @@ static struct reported reported_of(const struct distribution *distribution)
 		.below = distribution->kind->below ? histogram->below : ABSENT,
 		.bytes = distribution->kind->bytes ? histogram->amount : ABSENT,
 		.throttled_ns = distribution->kind->quota ? histogram->amount : ABSENT,
+		.idle = distribution->kind->splits ? ratio(histogram->amount, 1000,
+							   histogram->amount + histogram->sum_ns)
+						   : ABSENT,
 	};
+	shares_fill(histogram, 1000, reported.parts);
+	shares_fill(histogram, TAIL_PERMILLE, reported.tail);
+	return reported;
 }
 
 static void row_fill(const struct distribution_table *table, const struct column_list *list,
@@ -313,7 +366,7 @@ size_t distribution_grid_fill(struct distribution_table *table, const struct tra
 {
 	size_t count = order_make(table, kind, order);
 	unsigned int hidden = (narrow ? TOLD_WIDE : 0) | (kind->fails ? 0 : TOLD_ERRORS) |
-			      (kind->bytes ? 0 : TOLD_BYTES) |
+			      (kind->bytes ? 0 : TOLD_BYTES) | (kind->splits ? 0 : TOLD_SPLIT) |
 			      (any_throttled(*order, count) ? 0 : TOLD_QUOTA) |
 			      (kind->measure == TRACE_TIME ? 0 : TOLD_TIMES);
 

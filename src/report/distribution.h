@@ -13,8 +13,9 @@
 struct distribution {
 	const struct trace_kind *kind;
 	struct histogram histogram;
-	int64_t errors; /* events that failed */
-	uint64_t next;	/* next distribution of equal hash, as index plus one */
+	struct histogram_split *split; /* that of the histogram; NULL: it has none */
+	int64_t errors;		       /* events that failed */
+	uint64_t next;		       /* next distribution of equal hash, as index plus one */
 };
 
 /* A zeroed table is empty and has no kinds. */

@@ -71,3 +71,20 @@ int64_t histogram_quantile_amount(const struct histogram *histogram, int permill
 			<< HISTOGRAM_AMOUNT_SHIFT;
 	return histogram_quantile_ns(&scaled, permille) >> HISTOGRAM_AMOUNT_SHIFT;
 }
+
+void histogram_split_sum(const struct histogram *histogram, int permille,
+			 int64_t parts_ns[SPLIT_PARTS])
+{
+	int64_t left = (int64_t)(((__int128)histogram_count(histogram) * permille + 999) / 1000);
+
+	for (int part = 0; part < SPLIT_PARTS; part++)
+		parts_ns[part] = 0;
+	for (int i = HISTOGRAM_BUCKETS - 1; i >= 0 && left > 0; i--) {
+		int64_t here = histogram->buckets[i], taken = here < left ? here : left;
+
+		for (int part = 0; here && part < SPLIT_PARTS; part++)
+			parts_ns[part] += (int64_t)((__int128)histogram->split->parts_ns[i][part] *
+						    taken / here);
+		left -= taken;
+	}
+}

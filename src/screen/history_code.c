@@ -544,6 +544,7 @@ const struct trace_kind *history_decode_trace(const struct history_chunk *chunk,
 	tuple_fill(&chunk->what, (uint32_t)varint_read(bytes, at), &history_what, who);
 	who->scan.time_us = scan->time_us;
 	kind = (const struct trace_kind *)(uintptr_t)varint_read(bytes, at);
+	histogram->split = NULL; /* is not kept */
 	histogram->sum_ns = (int64_t)varint_read(bytes, at);
 	histogram->max_ns = (int64_t)varint_read(bytes, at);
 	histogram->amount = (int64_t)varint_read(bytes, at);

@@ -95,6 +95,7 @@ import case_stuck  # noqa: F401
 import case_top  # noqa: F401
 import case_totals  # noqa: F401
 import case_trace  # noqa: F401
+import case_work  # noqa: F401
 import case_trouble  # noqa: F401
 import case_types  # noqa: F401
 import case_vanish  # noqa: F401

@@ -136,25 +136,28 @@ static void expect_rows(const struct renderer *renderer, const char *expected)
 	grid_done(&grid);
 }
 
-#define ROWS_HEAD                                                                            \
-	"timestamp,elapsed_us,trace,comm,state,syscall,count,errors,total_ns,p50_ns,p90_ns," \
-	"p99_ns,p999_ns,max_ns,bytes,throttled_ns,buckets\n"
+#define ROWS_HEAD                                                                              \
+	"timestamp,elapsed_us,trace,comm,state,syscall,count,errors,total_ns,p50_ns,p90_ns,"   \
+	"p99_ns,p999_ns,max_ns,bytes,throttled_ns,idle_share,cpu_share,runq_share,disk_share," \
+	"sleep_share,tail_cpu_share,tail_runq_share,tail_disk_share,tail_sleep_share,buckets\n"
 
 static void machines_get_rows(void **state)
 {
 	expect_rows(
 		&renderer_csv, ROWS_HEAD
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,0,"
-		"10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,,,"
+		"10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,,,,,,,,,,,"
+		","
 		"\"8589934592:1\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"S\",\"read\",40,20,"
 		"60000,"
-		"1413,1802,1900,1900,1900,,,\"0:4 1024:36\"\n"
+		"1413,1802,1900,1900,1900,,,,,,,,,,,,\"0:4 1024:36\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"b,\"\"x\"\"\",\"S\",\"read\","
-		"20,0,30000,1413,1802,1900,1900,1900,,,\"0:2 1024:18\"\n"
+		"20,0,30000,1413,1802,1900,1900,1900,,,,,,,,,,,,\"0:2 1024:18\"\n"
 		"\"1970-01-01T00:00:01.000000Z\",250000,\"waits\",\"a\",,,1,,10000000000,"
 		"10000000000,"
-		"10000000000,10000000000,10000000000,10000000000,4096,,\"8589934592:1\"\n");
+		"10000000000,10000000000,10000000000,10000000000,4096,,,,,,,,,,,\"8589934592:"
+		"1\"\n");
 	distribution_table_clear(&table);
 	expect_rows(&renderer_csv, ROWS_HEAD);
 	add(&waits, "a", ABSENT, NULL, &(struct histogram){.max_ns = 10, .buckets = {1}});
@@ -163,10 +166,44 @@ static void machines_get_rows(void **state)
 		    "\"trace\":\"waits\",\"comm\":\"a\",\"state\":null,\"syscall\":null,"
 		    "\"count\":1,\"errors\":null,\"total_ns\":0,\"p50_ns\":10,\"p90_ns\":10,"
 		    "\"p99_ns\":10,\"p999_ns\":10,\"max_ns\":10,\"bytes\":0,\"throttled_ns\":null,"
+		    "\"idle_share\":null,"
+		    "\"cpu_share\":null,"
+		    "\"runq_share\":null,"
+		    "\"disk_share\":null,"
+		    "\"sleep_share\":null,"
+		    "\"tail_cpu_share\":null,"
+		    "\"tail_runq_share\":null,"
+		    "\"tail_disk_share\":null,"
+		    "\"tail_sleep_share\":null,"
 		    "\"buckets\":\"0:1\"}\n");
 }
 
 /* Time for a quota is printed if it is known; its title only if there is such time. */
+/* The slowest 1 % are the one piece of the last bucket, which slept. */
+static void parts_are_summed(void **state)
+{
+	struct histogram_split split = {0};
+	struct histogram histogram = {.split = &split};
+	int64_t parts_ns[SPLIT_PARTS];
+
+	histogram.buckets[3] = 99;
+	split.parts_ns[3][0] = 9000;
+	split.parts_ns[3][1] = 900;
+	histogram.buckets[9] = 1;
+	split.parts_ns[9][3] = 30000;
+	histogram_split_sum(&histogram, 1000, parts_ns);
+	assert_int_equal(parts_ns[0], 9000);
+	assert_int_equal(parts_ns[1], 900);
+	assert_int_equal(parts_ns[3], 30000);
+	histogram_split_sum(&histogram, 10, parts_ns);
+	assert_int_equal(parts_ns[0], 0);
+	assert_int_equal(parts_ns[3], 30000);
+	/* half of the cut bucket's events */
+	histogram_split_sum(&histogram, 505, parts_ns);
+	assert_int_equal(parts_ns[0], 9000 * 50 / 99);
+	assert_int_equal(parts_ns[3], 30000);
+}
+
 static void time_for_a_quota_is_told(void **state)
 {
 	static const struct trace_kind runq = {.name = "runq", .help = "", .quota = true};
@@ -284,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(people_see_tables_and_bars, begin, end),
 		cmocka_unit_test_setup_teardown(columns_of_nobody_are_left_out, begin, end),
 		cmocka_unit_test_setup_teardown(machines_get_rows, begin, end),
+		cmocka_unit_test(parts_are_summed),
 		cmocka_unit_test(time_for_a_quota_is_told),
 		cmocka_unit_test_setup_teardown(too_many_are_counted, begin, end),
 		cmocka_unit_test_setup_teardown(lines_fit, begin, end),

@@ -8,11 +8,10 @@
 #include "workload.h"
 
 static const struct workload *const tables[] = {
-	cpu_workloads,	   sleep_workloads,   process_workloads, crowd_workloads,
-	compat_workloads,  file_workloads,    socket_workloads,	 wait_workloads,
-	call_workloads,	   probed_workloads,  mixed_workloads,	 stuck_workloads,
-	chain_workloads,   hostile_workloads, path_workloads,	 chained_workloads,
-	service_workloads,
+	cpu_workloads,	 sleep_workloads,   process_workloads, crowd_workloads, compat_workloads,
+	file_workloads,	 socket_workloads,  wait_workloads,    call_workloads,	probed_workloads,
+	piece_workloads, mixed_workloads,   stuck_workloads,   chain_workloads, hostile_workloads,
+	path_workloads,	 chained_workloads, service_workloads,
 };
 #define TABLE_COUNT (sizeof(tables) / sizeof(tables[0]))
 

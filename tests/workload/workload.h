@@ -30,9 +30,9 @@ struct workload {
 /* Rows of each file, ended by a row without a name. */
 extern const struct workload cpu_workloads[], sleep_workloads[], process_workloads[],
 	crowd_workloads[], compat_workloads[], file_workloads[], socket_workloads[],
-	wait_workloads[], call_workloads[], probed_workloads[], mixed_workloads[],
-	stuck_workloads[], chain_workloads[], hostile_workloads[], path_workloads[],
-	chained_workloads[], service_workloads[];
+	wait_workloads[], call_workloads[], probed_workloads[], piece_workloads[],
+	mixed_workloads[], stuck_workloads[], chain_workloads[], hostile_workloads[],
+	path_workloads[], chained_workloads[], service_workloads[];
 
 /* Value of an option of the command line, key=value; `absent` if it is not given. */
 const char *option_text(const char *key, const char *absent);

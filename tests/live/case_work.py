@@ -1,0 +1,99 @@
+"""--trace work: pieces of work between two sleeps in a thread's idle call, against the workload's own clocks."""
+
+import truth
+from case_trace import Traced
+from harness import SLOW, case, check, let_pass
+
+PARTS = ("cpu", "runq", "disk", "sleep")
+PIECES, PIECE_ERROR_NS = 200, 60000  # a piece begins with the wake-up, the workload's clock is read after the switch
+
+
+class Served:
+    """A run of the workload's pieces: what tsnap counted of them, and what the workload says."""
+
+    def __init__(self, ctx, idle, **options):
+        workload = ctx.workload("pieces", idle=idle, pieces=PIECES, **options)
+        tool = ctx.plain("--csv", "--trace", "work", "-i", 1, "-g", "tid,comm", "-p", workload.pid)
+        rounds = 0
+        while not self.of(tool.rows(), workload):  # a thread is known by a sleep that began while tsnap ran
+            check(rounds < 20 * SLOW, "the thread's idle call stays unknown")
+            workload.say("warm")
+            rounds += 1
+            workload.wait_done(rounds)
+            let_pass(0.5)
+        let_pass(3)  # all of them are reported
+        known = len(self.of(tool.rows(), workload))
+        queued = truth.schedstat(workload.tid)
+        workload.say("go")
+        done = workload.wait_done(rounds + 1)
+        self.queued_ns = truth.schedstat(workload.tid)[1] - queued[1] if queued else None
+        self.truth = {key: int(value) for key, value in done.items() if key.endswith("_ns")}
+        self.rows = self.of(tool.interrupt(), workload)[known:]
+        self.pieces = Traced(self.rows)
+        check(self.pieces.count == PIECES, "%d pieces, not %d: %s", self.pieces.count, PIECES, self.pieces.buckets)
+        check({row["syscall"] for row in self.rows} == {"epoll_wait" if idle == "epoll" else idle}, "%s", self.rows)
+        for row in self.rows:
+            for prefix in ("", "tail_"):
+                check(abs(sum(float(row[prefix + part + "_share"]) for part in PARTS) - 100) <= 0.4, "no whole: %s", row)
+
+    @staticmethod
+    def of(rows, workload):
+        return [row for row in rows if row["tid"] == str(workload.tid)]
+
+    def part_ns(self, part):
+        return sum(float(row[part + "_share"]) / 100 * int(row["total_ns"]) for row in self.rows)
+
+    def bucket(self, permille):
+        """Bounds of the bucket that has the quantile."""
+        left = -(-self.pieces.count * permille // 1000)
+        for low, count in sorted(self.pieces.buckets.items()):
+            left -= count
+            if left <= 0:
+                return low, 2 * low
+        raise AssertionError("no bucket")
+
+    def expect(self):
+        """Checks quantiles and parts against what the workload measured itself."""
+        mean_queue_ns = (self.queued_ns or 0) / PIECES
+        for permille, key in ((500, "p50_ns"), (990, "p99_ns")):
+            low, high = self.bucket(permille)
+            error_ns = 0.05 * self.truth[key] + PIECE_ERROR_NS + 4 * mean_queue_ns
+            check(low - error_ns <= self.truth[key] < high + error_ns, "%s: %d, not in %d to %d", key, self.truth[key], low, high)
+        total = self.pieces.total_ns
+        error_ns = 0.03 * total + PIECES * PIECE_ERROR_NS
+        check(-PIECES * 1000 <= total - self.truth["sum_ns"] <= error_ns + (self.queued_ns or 0), "%d ns, not %d", total, self.truth["sum_ns"])
+        check(abs(self.part_ns("cpu") - self.truth["cpu_ns"]) <= error_ns, "cpu: %d ns, not %d", self.part_ns("cpu"), self.truth["cpu_ns"])
+        if self.queued_ns is not None:
+            check(abs(self.part_ns("runq") - self.queued_ns) <= error_ns, "run queue: %d ns, not %d", self.part_ns("runq"), self.queued_ns)
+
+
+@case(paired=True)
+def work_epoll(ctx):
+    """Each piece of a thread that is idle in epoll_wait is counted, with its CPU time and its naps."""
+    served = Served(ctx, "epoll", cpu_ms=2, nap_ms=4)
+    served.expect()
+    naps_ns = PIECES * 4e6
+    check(0.97 * naps_ns <= served.part_ns("sleep") <= 1.03 * served.truth["nap_ns"], "asleep: %d ns", served.part_ns("sleep"))
+
+
+@case(paired=True)
+def work_futex(ctx):
+    """Each piece of a thread that is idle on a condition variable is counted; the slowest 1 % are so by a sleep, the others by their CPU time."""
+    served = Served(ctx, "futex", cpu_ms=2, slow_every=100, slow_ms=100)
+    served.expect()
+    slow = [row for row in served.rows if int(row["max_ns"]) >= 100e6]
+    check(1 <= len(slow) <= 2, "%d intervals with a slow piece: %s", len(slow), served.rows)
+    for row in slow:
+        check(float(row["tail_sleep_share"]) >= 80, "the slowest: %s", row)
+        check(float(row["tail_sleep_share"]) > float(row["sleep_share"]) + 10, "no more than the others: %s", row)
+
+
+@case(paired=True)
+def work_accept(ctx):
+    """Each piece of a thread that is idle in accept is counted, with its reads of the disk."""
+    served = Served(ctx, "accept", cpu_ms=1, reads=8, file=ctx.options.tsnap)
+    served.expect()
+    disk_ns = served.part_ns("disk")
+    if not served.truth["disk_ns"] or disk_ns > 1.03 * served.truth["disk_ns"]:
+        check(False, "disk: %d ns, the reads took %d", disk_ns, served.truth["disk_ns"])
+    check(disk_ns > 0, "no disk")
