@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, the most that 4.9 accepts */
-#define STACK_BYTES_MAX 512   /* MAX_BPF_STACK */
-#define LARGEST_MAX 512	      /* plans of a budget */
+#define INSTRUCTIONS_MAX 4096 /* BPF_MAXINSNS, the most that kernels before 5.2 accept */
+#define INSTRUCTIONS_MORE_SINCE FEATURE_SINCE(5, 2) /* BPF_COMPLEXITY_LIMIT_INSNS */
+#define STACK_BYTES_MAX 512			    /* MAX_BPF_STACK */
+#define LARGEST_MAX 512				    /* plans of a budget */
 #define LOOPS_SINCE FEATURE_SINCE(5, 3)
 #define SIZES_VARY_SINCE FEATURE_SINCE(4, 11)
 #define SIZES_ZERO_SINCE FEATURE_SINCE(4, 16)
@@ -163,7 +164,8 @@ void program_check(const struct judged_program *program, const struct field_layo
 	struct instruction_needs needs;
 
 	instruction_needs_find(program->insns, program->count, &needs);
-	expect(needs.count <= INSTRUCTIONS_MAX, "%s: %zu instructions", name, needs.count);
+	expect(needs.count <= INSTRUCTIONS_MAX || release >= INSTRUCTIONS_MORE_SINCE,
+	       "%s: %zu instructions", name, needs.count);
 	expect(needs.stack_bytes <= STACK_BYTES_MAX, "%s: %d bytes of stack", name,
 	       needs.stack_bytes);
 	expect(!needs.goes_back || release >= LOOPS_SINCE, "%s jumps backwards", name);
