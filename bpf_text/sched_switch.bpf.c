@@ -194,6 +194,10 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 
 	/* The thread came unseen (a new record, or the kernel ran no program then): it counts as
 	 * waiting until now. No time is lost, only attributed wrongly. */
+#ifdef WORK_MEASURED
+	if (unseen && thread->sched.state)
+		work_arrives(thread, now_ns);
+#endif
 	if (unseen)
 		switch_in(thread, 0, now_ns);
 	sequence = thread->sched.sequence_done + 1;
@@ -217,8 +221,8 @@ static inline void switch_out(void *ctx, struct thread_state *thread, __u32 stat
 	ORDERED();
 	thread->sched.sequence_done = sequence;
 #ifdef WORK_MEASURED
-	if (thread->sched.state || unseen)
-		work_leaves(thread, unseen, now_ns);
+	if (thread->sched.state)
+		work_leaves(thread, now_ns);
 #endif
 	if (unseen) /* unseen wake-up: it would be reported as still in the sleep before */
 		thread_list(thread);

@@ -46,9 +46,8 @@ static inline void work_count(struct work_slot *work, struct thread_state *threa
 }
 
 /* After a thread has fallen asleep, and its totals have the time until then. In the idle call that
- * ends a piece. A sleep in D is in a lock or a page fault of the call, and no idle one. unseen: it
- * is not known how the thread came to its CPU. */
-static inline void work_leaves(struct thread_state *thread, int unseen, __u64 now_ns)
+ * ends a piece. A sleep in D is in a lock or a page fault of the call, and no idle one. */
+static inline void work_leaves(struct thread_state *thread, __u64 now_ns)
 {
 	struct work_slot *work = work_find(thread);
 	/* the number of the call follows its first argument, on x86-64 and arm64 */
@@ -56,8 +55,6 @@ static inline void work_leaves(struct thread_state *thread, int unseen, __u64 no
 
 	if (!work)
 		return;
-	if (unseen)
-		work->began_ns = 0;
 	if (!(thread->sched.state & 1)) /* TASK_INTERRUPTIBLE */
 		return;
 #if KERNEL_STACK_REGISTERS
@@ -74,7 +71,7 @@ static inline void work_leaves(struct thread_state *thread, int unseen, __u64 no
 }
 
 /* Before a thread that slept is noted as on its CPU: from the idle call a piece begins, with the
- * wake-up. */
+ * wake-up. Also called where the thread came unseen, as it leaves: the wake-up is known. */
 static inline void work_arrives(struct thread_state *thread, __u64 now_ns)
 {
 	struct work_slot *work = work_find(thread);

@@ -85,7 +85,8 @@ def work_futex(ctx):
     check(1 <= len(slow) <= 2, "%d intervals with a slow piece: %s", len(slow), served.rows)
     for row in slow:
         check(float(row["tail_sleep_share"]) >= 80, "the slowest: %s", row)
-        check(float(row["tail_sleep_share"]) > float(row["sleep_share"]) + 10, "no more than the others: %s", row)
+        few = int(row["count"]) < 20
+        check(few or float(row["tail_sleep_share"]) > float(row["sleep_share"]) + 10, "no more than the others: %s", row)
 
 
 @case(paired=True)
