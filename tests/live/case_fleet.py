@@ -31,7 +31,7 @@ def ship(directory, servers, *args):
     return [SCHEMA + "/ship", *args, directory, directory + "/shipped", *("127.0.0.1:%d" % server.http for server in servers)]
 
 
-class Taker(http.server.BaseHTTPRequestHandler):
+class Stub(http.server.BaseHTTPRequestHandler):
     """A server that writes down what it is sent, and loses its first answers."""
 
     def do_POST(self):  # pylint: disable=invalid-name
@@ -45,8 +45,8 @@ class Taker(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def taker(ctx, answers_lost=0):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Taker)
+def stub_server(ctx, answers_lost=0):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stub)
     server.taken, server.answers_lost, server.http = [], answers_lost, server.server_address[1]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     ctx.at_end(server.shutdown)
@@ -63,7 +63,7 @@ def sent(server, table):
 def shipped_once(ctx):
     """Every row is sent once, or in the same block again: while a server loses its answers, while frames are being written, after a crash
     that tore one, and around a damaged one."""
-    sleeper, directory, server = ctx.workload("sleep", call="nanosleep"), ctx.temporary() + "/a", taker(ctx, 3)
+    sleeper, directory, server = ctx.workload("sleep", call="nanosleep"), ctx.temporary() + "/a", stub_server(ctx, 3)
     tool = ctx.plain("-o", directory, "-F", 20, "-p", sleeper.tgid, "-a", "--flush", 0.2)
     wait_until(lambda: glob.glob(directory + "/*.samples.*"), START_S, "a recording")
     shipper = subprocess.Popen(ship(directory, [server], "-s", "0.1"), stderr=subprocess.PIPE)
@@ -91,7 +91,7 @@ def shipped_once(ctx):
         check(len(server.taken) == count, "sent once more: %s", server.taken[count:])
         file.seek(heads[len(heads) // 2] + 70)
         file.write(b"\xff\xff\xff\xff")
-    again = taker(ctx)
+    again = stub_server(ctx)
     shutil.rmtree(directory + "/shipped")
     said = subprocess.run(list(map(str, ship(directory, [again], "-1"))), stderr=subprocess.PIPE, check=True).stderr
     check(b"damaged rows are left out" in said, "not told: %s", said)
