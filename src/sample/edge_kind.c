@@ -48,8 +48,8 @@ static void lock_kernel(const struct sample *sample, const char *name, struct te
 	const char *on = sample->wait.on;
 	const char *about = sample->file.name ? sample->file.name : on ? on : sample->call.name;
 
-	if (on && (text_ends(on, WAITS_ON_MUTEX) ||
-		   !strncmp(on, WAITS_ON_MAP, strlen(WAITS_ON_MAP))))
+	if (on &&
+	    (text_ends(on, WAITS_ON_MUTEX) || !strncmp(on, WAITS_ON_MAP, strlen(WAITS_ON_MAP))))
 		text_add_string(text, on);
 	else if (about)
 		text_add_format(text, "%s %s", name, about);

@@ -242,6 +242,7 @@ def expect_recorded(runs, pid, directory):
     check(slept.search(runs.text(*whole, "--from", "-1h", "--to", "now")), "--from, --to: not there")
     check(len(re.findall(r" %s$" % pid, runs.text(*whole, "--by-time", "1s"), re.M)) >= 3, "--by-time: fewer than three seconds")
     check(pid in runs.text(*whole, "--heatmap"), "--heatmap: not there")
+    check("What changed against %s" % recording in runs.text("--replay", recording, "--against", recording), "--against: no comparison")
     runs.run("--replay", recording, "--snapshot", part)
     check(slept.search(runs.text("--replay", part, "-a", "-g", "pid")), "--snapshot: not there in its replay")
 

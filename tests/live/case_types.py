@@ -121,6 +121,9 @@ UNCHECKED.update({name: "no connection is tsnap's own" for name in (
     "task_struct.files", "files_struct.fdt", "fdtable.fd", "file.private_data", "socket.sk", "sock.sk_err", "proto.name", "inet_sock.inet_sport",
     *("sock_common.skc_" + name for name in ("daddr", "rcv_saddr", "dport", "family", "state", "prot", "v6_daddr", "v6_rcv_saddr", "flags")),
     *("tcp_sock." + name for name in ("bytes_received", "bytes_acked", "total_retrans", "snd_una", "write_seq")))})
+# of --trace incidents
+UNCHECKED.update({name: "tsnap ends no process while it checks" for name in (
+    "task_struct.exit_code", "task_struct.signal", "signal_struct.live", "signal_struct.oom_mm")})
 AT_ONCE = 8
 
 
