@@ -104,6 +104,7 @@ def connections_of_processes(ctx):
 def connections_without_a_stand(ctx):
     """Refused and abandoned connects, those that were never accepted, and those of others: errno, and no process rather than a wrong one."""
     tool, mine = begin(ctx), begin(ctx, "-p", os.getpid())
+    only_one = mine.code is not None and "before Linux 4.15 a tracepoint takes only one" in mine.err
     closed = socket.socket()
     closed.bind(("127.0.0.1", 0))
     refused = socket.socket()
@@ -125,7 +126,7 @@ def connections_without_a_stand(ctx):
     for one in filling:
         one.close()
     time.sleep(0.3)
-    rows, of_mine = tool.interrupt(), mine.interrupt()
+    rows, of_mine = tool.interrupt(), None if only_one else mine.interrupt()
     row = one_row(rows, remote=of_refused)
     check((row["pid"], row["outcome"], row["errno"], row["sent"]) == (str(os.getpid()), "failed", "ECONNREFUSED", "0"), "%s", row)
     row = one_row(rows, local=of_given_up)
@@ -136,4 +137,4 @@ def connections_without_a_stand(ctx):
         check((row["pid"], row["tid"], row["comm"], row["side"]) == ("", "", "", "server"), "%s", row)
         row = one_row(rows, remote=of_listener, local=one, outcome="reset")
         check(row["pid"] == str(os.getpid()), "%s", row)
-    check({row["pid"] for row in of_mine} == {str(os.getpid())} and len(of_mine) == 4, "%s", of_mine)
+    check(only_one or {row["pid"] for row in of_mine} == {str(os.getpid())} and len(of_mine) == 4, "%s", of_mine)
