@@ -97,9 +97,14 @@ static unsigned int fields_wanted(const struct probe_plan *plan)
 {
 	unsigned int sets = plan ? 0 : FIELDS_ALL;
 
-	for (int group = 0; plan && group < GROUP_COUNT; group++)
-		if (plan->chosen[group] && plan->chosen[group]->kind != PROBE_TRACEPOINT)
-			sets |= probe_group_rows[group].fields;
+	for (int group = 0; plan && group < GROUP_COUNT; group++) {
+		const unsigned int fields = probe_group_rows[group].fields;
+
+		/* a tracepoint gives what its programs need, except of a process that ends */
+		if (plan->chosen[group])
+			sets |= plan->chosen[group]->kind != PROBE_TRACEPOINT ? fields
+									      : fields & FIELDS_END;
+	}
 	return sets;
 }
 

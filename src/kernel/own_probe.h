@@ -94,6 +94,7 @@ struct own_target {
 	char path[PATH_MAX]; /* file with the function, as this process can open it */
 	uint64_t offset;     /* the function's, in the file */
 	int pid;	     /* the only process that is probed; 0: all */
+	bool stepped;	     /* probe_is_stepped() */
 };
 
 struct own_probes {
@@ -102,6 +103,7 @@ struct own_probes {
 		struct own_target target;
 		struct own_row rows[2]; /* entry and return; function NULL: it has none */
 		bool detached;		/* for its cost */
+		int64_t call_ns;	/* ns of the kernel for a call, its programs left out */
 		int64_t ns, runs;	/* cost of its programs at the last check */
 		int64_t rate, share;	/* calls a second, tenths of a percent of a CPU, before it
 					 * was detached */
@@ -109,7 +111,6 @@ struct own_probes {
 	unsigned int count;
 	/* How they are kept in their budget (live/live_own.c): */
 	int stats;	    /* descriptor by which the kernel counts; -1: none is wanted */
-	int64_t call_ns[2]; /* ns of the kernel for a call: to its entry, and to both ends */
 	int64_t checked_ns; /* time of the last check; 0: none yet */
 };
 

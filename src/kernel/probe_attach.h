@@ -46,9 +46,11 @@ int probe_clock_attach(struct probe_links *links, int cpu);
 
 /* Detaches a probe of the user's own, by its index. */
 void probe_detach_own(struct probe_links *links, unsigned int index);
+/* True if a uprobe at an instruction that begins so makes the program step over a copy of it. */
+bool probe_is_stepped(const unsigned char instruction[2]);
 /* Runs a function of this process often, with a uprobe or uretprobe on it, and returns what the
  * kernel takes for a call without any program, in ns; or -errno. */
-int64_t probe_function_cost(bool returns);
+int64_t probe_function_cost(bool returns, bool stepped);
 
 /* Removes kprobe events that a killed tsnap left in tracefs (kernels without a kprobe event source,
  * before 4.17). */

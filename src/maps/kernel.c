@@ -220,6 +220,18 @@ static int work_call_check(const struct kernel *kernel, const struct kernel_opti
 			 "a system call; tsnap --check says more");
 }
 
+/* After the types were found. Without these members the programs note nothing. */
+static int incidents_check(const struct kernel *kernel, const struct kernel_options *options,
+			   struct error *e)
+{
+	if (!(options->latency_groups >> GROUP_END & 1) ||
+	    field_sets_there(&kernel->compiled.layout, FIELDS_END))
+		return 0;
+	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
+			 "--trace incidents: the kernel types lack members of task_struct and "
+			 "signal_struct that it needs: give another source");
+}
+
 static int kernel_make(struct kernel *kernel, const struct kernel_options *options, struct error *e)
 {
 	struct compile_request request;
@@ -242,7 +254,9 @@ static int kernel_make(struct kernel *kernel, const struct kernel_options *optio
 	request = request_of(kernel, options);
 	request.plan = &kernel->plan;
 	result = compile_child_run(&request, &kernel->compiled, e);
-	return result ? result : work_call_check(kernel, options, e);
+	if (!result)
+		result = work_call_check(kernel, options, e);
+	return result ? result : incidents_check(kernel, options, e);
 }
 
 static int kernel_adopt(struct kernel *kernel, const struct kernel_options *options,

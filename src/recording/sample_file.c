@@ -195,7 +195,7 @@ int event_rows_read(struct csv_input *input, const char *name, recorded_event_ca
 	struct sample_row *row = memory_get(sizeof(*row));
 	int *fields = memory_get(event_column_count * sizeof(*fields)), more;
 	struct error unsaid = {0};
-	struct event event;
+	struct event event = {0};
 
 	row->reader = &reader;
 	row->needs = ~NEEDS_PROC_VALUES;

@@ -331,7 +331,8 @@ static int function_find(const struct own_probe *probe, struct own_target *targe
 {
 	struct function_search search = {.name = probe->point};
 	struct elf_file elf;
-	struct stat about;
+	unsigned char first[2] = {0};
+	struct stat about = {0};
 	uint64_t left;
 	int fd, err;
 
@@ -363,6 +364,8 @@ static int function_find(const struct own_probe *probe, struct own_target *targe
 				       probe->point, target->path);
 	else if (probe->result != OWN_COUNT || probe->token_count)
 		err = return_check(probe, &elf, search.throws, e);
+	target->stepped = pread(fd, first, sizeof(first), (off_t)target->offset) == sizeof(first) &&
+			  probe_is_stepped(first);
 out:
 	if (fd >= 0)
 		close(fd);
@@ -446,10 +449,14 @@ static int budget_begin(struct live *live, struct own_probes *own, struct error 
 	if (own->stats < 0 && why)
 		return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
 				 "--probe: nothing keeps a probe in its budget: %s", why);
-	for (unsigned int end = 0; end < 2; end++) {
-		int64_t cost_ns = probe_function_cost(end);
+	for (unsigned int i = 0; i < own->count; i++) {
+		struct own_item *item = &own->items[i];
+		int64_t cost_ns = 0;
 
-		own->call_ns[end] = cost_ns > 0 ? cost_ns : 0;
+		if (item->probe.kind == OWN_FUNCTION)
+			cost_ns = probe_function_cost(own_probe_returns(&item->probe),
+						      item->target.stepped);
+		item->call_ns = cost_ns > 0 ? cost_ns : 0;
 	}
 	return 0;
 }
@@ -492,9 +499,7 @@ static int64_t cost_read(const struct live *live, const struct own_probes *own, 
 		ns += cost.ns;
 		*calls = cost.runs > *calls ? cost.runs : *calls;
 	}
-	if (item->probe.kind == OWN_FUNCTION)
-		ns += *calls * own->call_ns[own_probe_returns(&item->probe)];
-	return ns;
+	return ns + *calls * item->call_ns;
 }
 
 void live_own_check(struct live *live)
