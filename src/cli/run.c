@@ -188,6 +188,8 @@ static void run_begin(struct run *run)
 		.scan = &run->scan,
 	};
 	run->report.kind_count = trace_kinds_list(config->live.traces, run->report.kinds);
+	run->report.events_unasked =
+		config->live.traces && config->live.traces == config->live.traces_unasked;
 	for (char **word = config->words; word && *word; word++)
 		text_add_format(&run->command, "%s%s", run->command.length ? " " : "",
 				run->command.length ? *word : "tsnap");

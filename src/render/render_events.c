@@ -118,7 +118,8 @@ static uint64_t events_needs(const void *state)
 {
 	const struct events *events = state;
 
-	return events_only(events->report) || events->stuck_kind
+	return events_only(events->report) ||
+			       (events->stuck_kind && !events->report->events_unasked)
 		       ? column_list_needs(&events->list.list)
 		       : 0;
 }

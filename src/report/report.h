@@ -110,6 +110,8 @@ struct report {
 	bool events, distributions; /* what --trace and --slower report */
 	const struct trace_kind *kinds[TRACE_KINDS_MAX]; /* of --trace */
 	size_t kind_count;
+	bool events_unasked; /* a recorder has its kinds without being asked: samples get nothing
+			      * more for them */
 	int64_t slower_us;
 	struct column_list list; /* columns of rows */
 	struct filter filter;
