@@ -10,11 +10,12 @@ Trace = collections.namedtuple("Trace", "args aim")
 # words: the operation that is repeated; events: those of the empty programs; clocked: those of programs that only read the clock
 Load = collections.namedtuple("Load", "words events clocked traces")
 
-KINDS = "runq,offcpu,block,blockq,syscalls,exec,connections,opens,opened"
+KINDS = "runq,offcpu,block,blockq,syscalls,exec,connections,opens,opened,incidents,work"
 THREADS = 20000
 LOADS = {
     "pipe_same": Load(OPERATIONS["pipe_same"], "sched_switch sched_waking", "clock:sched_switch clock:sched_waking",
-                      (Trace("--trace runq", 1.30), Trace("--trace offcpu", 1.30), Trace("--trace runq,offcpu", None))),
+                      (Trace("--trace runq", 1.30), Trace("--trace offcpu", 1.30), Trace("--trace runq,offcpu", None),
+                       Trace("--trace work", None))),
     "syscall": Load(OPERATIONS["syscall"], "sys_enter sys_exit", "clock:sys_enter clock:sys_exit",
                     (Trace("--trace syscalls", 1.65), Trace("--slower 1", None), Trace("-G syscall_us", None))),
     "exec": Load("spawn a program, exit, wait", "sched_process_exec task_rename", "", (Trace("--trace exec", None),)),
