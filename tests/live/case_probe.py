@@ -89,7 +89,7 @@ def os_getppid():
     return 110 if os.uname().machine == "x86_64" else 173
 
 
-@case
+@case(alone=True)
 def probe_budget(ctx):
     """A probe that takes too much is detached within two seconds, and the report says so; another one stays."""
     hot = ctx.workload("probed", calls=0, hot=2000000000)
@@ -120,7 +120,7 @@ def code_of(pid):
     return b""
 
 
-@case
+@case(alone=True)
 def probe_leaves_nothing(ctx):
     """A tsnap that is killed leaves no breakpoint in the program's code; nor does one that ends."""
     workload = ctx.workload("probed", calls=10, nap_ms=1)
@@ -135,7 +135,7 @@ def probe_leaves_nothing(ctx):
     workload.wait_done()
 
 
-@case
+@case(alone=True)
 def probe_refused(ctx):
     """Errors name what is wrong and what is nearest."""
     workload = ctx.workload("probed")

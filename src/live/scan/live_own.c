@@ -7,6 +7,8 @@
 #include "kernel/bpf_cost.h"
 #include "kernel/btf_types.h"
 #include "kernel/own_probe.h"
+#include "keeper/avoid.h"
+#include "kernel/task_query.h"
 #include "proc/proc.h"
 #include "unwind/elf/elf_file.h"
 #include "unwind/elf/process_file.h"
@@ -167,6 +169,7 @@ static int file_find(const struct own_probe *probe, struct own_target *target, s
 	}
 	search = memory_get(sizeof(*search));
 	search->name = probe->file;
+	task_query_begin(); /* so that no process whose memory map is locked is read */
 	processes_search(search, target->pid);
 	for (unsigned int i = 0; i < search->count && i < FILES_SHOWN; i++)
 		text_add_format(&listed, "%s%s", i ? ", " : "", search->files[i].path);
@@ -327,15 +330,39 @@ static int return_check(const struct own_probe *probe, const struct elf_file *el
 				why);
 }
 
+/* Returns a process whose memory map is locked; 0: none. */
+static int64_t locked_find(void)
+{
+	DIR *all = opendir(PROC);
+	struct dirent *entry;
+	int64_t locked = 0;
+
+	task_query_begin();
+	while (all && !locked && (entry = readdir(all)))
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+		    avoids_memory(strtoll(entry->d_name, NULL, 10)))
+			locked = strtoll(entry->d_name, NULL, 10);
+	if (all)
+		closedir(all);
+	return locked;
+}
+
 static int function_find(const struct own_probe *probe, struct own_target *target, struct error *e)
 {
 	struct function_search search = {.name = probe->point};
 	struct elf_file elf;
 	unsigned char first[2] = {0};
 	struct stat about = {0};
+	int64_t locked = target->pid ? 0 : locked_find();
 	uint64_t left;
 	int fd, err;
 
+	/* register_for_each_vma() of kernel/events/uprobes.c */
+	if (locked)
+		return own_probe_refuse(probe, probe->file_at, e,
+					"the memory map of process %lld is locked, and the kernel "
+					"would wait for it: probe another one alone, with -p",
+					(long long)locked);
 	err = file_find(probe, target, e);
 	if (err)
 		return err;
