@@ -60,15 +60,22 @@ static inline __u32 task_exit_code(struct task_struct *task)
 	return code;
 }
 
+#if defined(HAVE_signal_struct_oom_mm) || defined(HAVE_signal_struct_live)
+static inline struct signal_struct *task_process(struct task_struct *task)
+{
+	struct signal_struct *process = 0;
+
+	bpf_probe_read_kernel(&process, sizeof(process), &task->signal);
+	return process;
+}
+#endif
+
 /* True if the OOM killer chose the process: mark_oom_victim() of mm/oom_kill.c (4.9). */
 static inline __u32 task_is_oom_victim(struct task_struct *task)
 {
 	__u64 memory = 0;
 #ifdef HAVE_signal_struct_oom_mm
-	struct signal_struct *of = 0;
-
-	bpf_probe_read_kernel(&of, sizeof(of), &task->signal);
-	bpf_probe_read_kernel(&memory, sizeof(memory), &of->oom_mm);
+	bpf_probe_read_kernel(&memory, sizeof(memory), &task_process(task)->oom_mm);
 #endif
 	return memory != 0;
 }
@@ -78,10 +85,7 @@ static inline int task_is_last(struct task_struct *task)
 {
 	__u32 live = 1;
 #ifdef HAVE_signal_struct_live
-	struct signal_struct *of = 0;
-
-	bpf_probe_read_kernel(&of, sizeof(of), &task->signal);
-	bpf_probe_read_kernel(&live, sizeof(live), &of->live);
+	bpf_probe_read_kernel(&live, sizeof(live), &task_process(task)->live);
 #endif
 	return !live;
 }

@@ -22,7 +22,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PROC "/proc"
 #define CHECK_NS NS_PER_SECOND
 #define MAPS_BYTES_MAX (16ull << 20)
 #define FILES_SHOWN 4
@@ -116,13 +115,12 @@ static void process_search(struct file_search *search, int64_t pid)
 static void processes_search(struct file_search *search, int64_t only)
 {
 	DIR *all = only ? NULL : opendir(PROC);
-	struct dirent *entry;
+	int64_t pid;
 
 	if (only)
 		process_search(search, only);
-	while (all && (entry = readdir(all)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			process_search(search, strtoll(entry->d_name, NULL, 10));
+	while ((pid = proc_dir_next(all)) >= 0)
+		process_search(search, pid);
 	if (all)
 		closedir(all);
 }
@@ -169,7 +167,6 @@ static int file_find(const struct own_probe *probe, struct own_target *target, s
 	}
 	search = memory_get(sizeof(*search));
 	search->name = probe->file;
-	task_query_begin(); /* so that no process whose memory map is locked is read */
 	processes_search(search, target->pid);
 	for (unsigned int i = 0; i < search->count && i < FILES_SHOWN; i++)
 		text_add_format(&listed, "%s%s", i ? ", " : "", search->files[i].path);
@@ -330,21 +327,18 @@ static int return_check(const struct own_probe *probe, const struct elf_file *el
 				why);
 }
 
-/* Returns a process whose memory map is locked; 0: none. */
+/* Returns a process whose memory map is locked; -1: none. */
 static int64_t locked_find(void)
 {
 	DIR *all = opendir(PROC);
-	struct dirent *entry;
-	int64_t locked = 0;
+	int64_t pid;
 
-	task_query_begin();
-	while (all && !locked && (entry = readdir(all)))
-		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-		    avoids_memory(strtoll(entry->d_name, NULL, 10)))
-			locked = strtoll(entry->d_name, NULL, 10);
+	do
+		pid = proc_dir_next(all);
+	while (pid >= 0 && !avoids_memory(pid));
 	if (all)
 		closedir(all);
-	return locked;
+	return pid;
 }
 
 static int function_find(const struct own_probe *probe, struct own_target *target, struct error *e)
@@ -353,12 +347,14 @@ static int function_find(const struct own_probe *probe, struct own_target *targe
 	struct elf_file elf;
 	unsigned char first[2] = {0};
 	struct stat about = {0};
-	int64_t locked = target->pid ? 0 : locked_find();
+	int64_t locked;
 	uint64_t left;
 	int fd, err;
 
+	task_query_begin(); /* so that no process whose memory map is locked is read */
+	locked = target->pid ? -1 : locked_find();
 	/* register_for_each_vma() of kernel/events/uprobes.c */
-	if (locked)
+	if (locked >= 0)
 		return own_probe_refuse(probe, probe->file_at, e,
 					"the memory map of process %lld is locked, and the kernel "
 					"would wait for it: probe another one alone, with -p",
