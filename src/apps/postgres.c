@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* PostgreSQL 13, 15, 17 and 18: what each session waits for, and the statement that it runs, in the
+/* PostgreSQL 13 to 18: what each session waits for, and the statement that it runs, in the
  * words of the view pg_stat_activity.
  *
  * A process of the server serves one session, and has its data in variables that the program
@@ -78,7 +78,9 @@ static const char *const states_18[STATES_MAX] = {NULL, "starting", STATES};
 /* clang-format off */
 static const struct postgres_version versions[] = {
 	{202007201, 13, 328, 336, 684, 52,  96, 112, 816, states},
+	{202107181, 14, 328, 336, 712, 64, 112, 128, 840, states},
 	{202209061, 15, 328, 336, 712, 64, 112, 128, 840, states},
+	{202307071, 16, 328, 336, 712, 64, 112, 128, 840, states},
 	{202406281, 17, 320, 328, 712, 60, 112, 128, 848, states},
 	{202506291, 18, 384, 392, 712, 60, 112, 128, 792, states_18},
 };

@@ -9,7 +9,7 @@
 
 /* Adds type and name of an event, as pg_stat_activity has them: "Lock:transactionid"; of one that
  * an extension has made, or whose number is not known, the type alone. Adds nothing for 0 (the
- * process does not wait), and if the type is not known. major: 13, 15, 17 or 18. */
+ * process does not wait), and if the type is not known. major: 13 to 18. */
 void postgres_event_add(struct text *text, unsigned int major, uint32_t info);
 
 #endif
