@@ -400,3 +400,34 @@ def hostile_context(ctx):
         check(process.code is None, "fake_context: %s", process.err)
     expect_beside(ctx, attack, "--context", "lie = var fake_context:otel_thread_ctx_v1->0->0->0:str", least=0.7,
                   columns="state,ustack,stack,trace_id,span_id,context,service,service_instance,lie")
+
+
+@case(alone=True, thorough=True)
+def hostile_servers(ctx):
+    """Programs that look like servers of MariaDB, PostgreSQL and PHP, with 40 sessions each, whose texts, lists and frames are not there,
+    never end, and change all the time: they cost other threads nothing. Each is read as such a server."""
+    program = os.path.join(directory_of(ctx), "fake_servers")
+    if not os.path.exists(program):
+        raise Skip("tests/stack/fake_servers is not built")
+    apart = ctx.temporary()
+    os.makedirs(apart + "/global")
+    with open(apart + "/global/pg_control", "wb") as file:
+        file.write(struct.pack("<QII", 1, 1300, 202209061))  # by which 15 is known
+    names = "mariadbd", "postgres", "php-fpm"
+    for name in names:
+        shutil.copy(program, apart)
+        os.rename(apart + "/fake_servers", apart + "/" + name)
+    subprocess.check_call(["chmod", "-R", "a+rX", apart])
+    columns = "comm,app_wait,app_state,query,querysum,query_id,database,app_user,client_app,request,app_script,app_function,root_query"
+    servers = []
+
+    def attack():
+        for name in names:
+            servers.append(Process([apart + "/" + name, "40", "20"], cwd=apart))
+            ctx.started.append(servers[-1])
+            wait_until(lambda: b"ready" in servers[-1].out or servers[-1].code is not None, START_S, name)
+            check(servers[-1].code is None, "%s: %s", name, servers[-1].err)
+    expect_beside(ctx, attack, least=0.7, columns="state,ustack,stack," + columns)
+    words = {"mariadbd": "query", "postgres": "client_app", "php-fpm": "request"}
+    seen = {row["comm"] for row in ctx.rows("-a", seconds=2, columns=columns) if row["comm"] in words and row[words[row["comm"]]]}
+    check(seen == set(names), "only %s are read", seen)
