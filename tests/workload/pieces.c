@@ -113,6 +113,9 @@ static void serve(void *arg)
 /* Has a piece begin, and returns when the thread is idle again. */
 static void piece_ask(struct pieces *pieces)
 {
+#ifndef SYS_epoll_wait /* arm64 */
+#define SYS_epoll_wait SYS_epoll_pwait
+#endif
 	static const long calls[] = {[IDLE_EPOLL] = SYS_epoll_wait,
 				     [IDLE_ACCEPT] = SYS_accept,
 				     [IDLE_FUTEX] = SYS_futex};
