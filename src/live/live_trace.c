@@ -2,6 +2,7 @@
 #include "live/live_trace.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "live/scan/live_work.h"
 #include "live/trace_table.h"
 
 #include <errno.h>
@@ -113,6 +114,25 @@ static void work_fill(const struct latency_key *key, const struct latency *laten
 		split->parts_ns[bucket][part] = (int64_t)sums.parts_ns[part];
 }
 
+/* Fills the thread that a distribution is of, with all that its keys need. False: the filter
+ * refuses it. */
+static bool who_find(const struct traced *traced, const struct latency_key *key,
+		     const struct trace_row *row, struct sample *who)
+{
+	struct live_context *context = traced->context;
+	struct lookup_hint hint = {0};
+
+	who_fill(context, key, who);
+	if (row->report)
+		row->report(key, who, &hint.compat);
+	if (!who_wanted(context, who, &hint, who_known(row, who)))
+		return false;
+	lookup_fill(context->lookup, who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
+		    context->now.scan_time.now_ns);
+	sample_derive(who, traced->needs);
+	return true;
+}
+
 static void latency_take(void *to, const struct latency_key *key, const struct latency *latency)
 {
 	const struct traced *traced = to;
@@ -120,24 +140,14 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	struct histogram histogram = {.sum_ns = (int64_t)latency->sum_ns,
 				      .max_ns = (int64_t)latency->max_ns,
 				      .amount = (int64_t)latency->amount};
+	const struct trace_row *row = trace_row_of(key->kind);
 	struct histogram_split split;
-	struct lookup_hint hint = {0};
-	const struct trace_row *row;
 	struct sample who;
 
-	row = trace_row_of(key->kind);
-	if (!row)
+	if (!row || !who_find(traced, key, row, &who))
 		return;
 	if (row->kind.quota && !throttles_seen(&context->kernel))
 		histogram.amount = ABSENT;
-	who_fill(context, key, &who);
-	if (row->report)
-		row->report(key, &who, &hint.compat);
-	if (!who_wanted(context, &who, &hint, who_known(row, &who)))
-		return;
-	lookup_fill(context->lookup, &who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
-		    context->now.scan_time.now_ns);
-	sample_derive(&who, traced->needs);
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		histogram.buckets[i] = latency->buckets[i];
 	if (key->kind >= LATENCY_PROBE && key->what[PROBE_BELOW])
@@ -145,6 +155,19 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 	if (row->kind.splits)
 		work_fill(key, latency, &histogram, &split);
 	traced->take(traced->to, &row->kind, &who, &histogram);
+}
+
+/* Takes the samples of a thread that slept within pieces of work. */
+static void sleep_take(const struct traced *traced, const struct work_sleep *sleep)
+{
+	const struct trace_row *row = trace_row_of(LATENCY_WORK);
+	struct histogram_split split = {.slept = {0}};
+	const struct histogram nothing = {.split = &split};
+	struct sample who;
+
+	split.slept[sleep->class] = sleep->samples;
+	if (who_find(traced, &sleep->key, row, &who))
+		traced->take(traced->to, &row->kind, &who, &nothing);
 }
 
 struct reported {
@@ -204,6 +227,8 @@ int live_traced(struct live_context *context, bool all, uint64_t needs, trace_ca
 {
 	struct latency_reader *reader = &context->kernel.latency;
 	struct traced traced = {context, needs, take, to};
+	const struct work_sleep *sleeps;
+	size_t sleep_count;
 	int64_t now_ns = clock_monotonic_ns();
 	int err = all ? latency_reader_finish(reader, now_ns) : latency_reader_turn(reader, now_ns);
 
@@ -211,5 +236,10 @@ int live_traced(struct live_context *context, bool all, uint64_t needs, trace_ca
 		return error_set(e, -err, EXIT_FAILED, "the histograms can't be read: %s",
 				 strerror(-err));
 	latency_reader_take(reader, latency_take, &traced);
+	if (!all) /* of pieces that are still in the kernel */
+		return 0;
+	sleeps = live_work_take(context, &sleep_count);
+	for (size_t i = 0; i < sleep_count; i++)
+		sleep_take(&traced, &sleeps[i]);
 	return 0;
 }

@@ -56,6 +56,22 @@ void idle_keys_learn(struct idle_keys *keys, const struct idle_sleep *sleep)
 		key_write(slot, sleep);
 }
 
+bool idle_keys_has_piece(const struct idle_keys *keys, const struct idle_sleep *sleep,
+			 uint32_t *call)
+{
+	const struct work_slot *work = &keys->slots[sleep->slot];
+
+	if (!keys->slots || sleep->slot >= keys->count || !sleep->begun_boot_ns ||
+	    __atomic_load_n(&work->begun_boot_ns, __ATOMIC_ACQUIRE) != sleep->begun_boot_ns)
+		return false;
+	*call = work->call;
+	/* the thread may have been woken since it was seen in its idle call */
+	if (sleep->call == work->call && (sleep->argument & work->argument_mask) == work->argument)
+		return false;
+	return !__atomic_load_n(&work->idle, __ATOMIC_RELAXED) &&
+	       __atomic_load_n(&work->began_ns, __ATOMIC_RELAXED);
+}
+
 void idle_keys_done(struct idle_keys *keys)
 {
 	if (keys->slots)

@@ -5,6 +5,7 @@
 #ifndef TSNAP_MAPS_IDLE_KEYS_H
 #define TSNAP_MAPS_IDLE_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@ struct idle_keys {
 	uint32_t count;
 };
 
-/* An idle sleep that a scan saw. */
+/* A sleep that a scan saw. */
 struct idle_sleep {
 	uint32_t slot;		/* thread_state.key */
 	uint64_t begun_boot_ns; /* thread_identity.start_boot_ns */
@@ -29,6 +30,11 @@ int idle_keys_init(struct idle_keys *keys, int map, uint32_t count);
 /* Notes an idle sleep. The first one makes the key. Another call of equal rank takes its place when
  * it was seen more often lately, a call of higher rank at once. */
 void idle_keys_learn(struct idle_keys *keys, const struct idle_sleep *sleep);
+/* True if the thread has left its idle call and not come back to it, and this sleep is in another
+ * call: it is part of a piece of work. *call becomes the idle one. rank and argument_mask are not
+ * used. */
+bool idle_keys_has_piece(const struct idle_keys *keys, const struct idle_sleep *sleep,
+			 uint32_t *call);
 void idle_keys_done(struct idle_keys *keys);
 
 #endif

@@ -2,7 +2,9 @@
 #include "report/distribution.h"
 #include "report/value.h"
 #include "sample/proc_values.h"
+#include "sample/wait_rule.h"
 #include "base/memory.h"
+#include "base/names.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@ struct reported {
 	int64_t bytes, throttled_ns;
 	int64_t sum, p50, p90, p99, p999, max, below;	     /* of numbers */
 	int64_t idle, parts[SPLIT_PARTS], tail[SPLIT_PARTS]; /* per mille */
+	const char *slept;
 	const char *buckets;
 };
 
@@ -46,6 +49,7 @@ static const struct column reported_columns[] = {
 	{"tail_runq_share", "RUNQ%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(tail[1])},
 	{"tail_disk_share", "DISK%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(tail[2])},
 	{"tail_sleep_share", "SLEEP%", "", KIND_PERMILLE, ROLE_MEASURE, 0, 6, AT(tail[3])},
+	{"slept_in", "SLEPT_IN", "", KIND_TEXT, ROLE_MEASURE, 0, 8, AT(slept)},
 };
 
 /* Columns of distributions of numbers, in place of those of times. */
@@ -67,7 +71,7 @@ static const struct column amount_columns[] = {
 #define TOLD_QUOTA (1u << 9)	/* shown where any thread was throttled */
 #define TOLD_TIMES (0x3fu << 2) /* total to max: not of numbers, or where events are counted */
 
-#define TOLD_SPLIT (0x1ffu << 10) /* shown for kinds whose events consist of parts */
+#define TOLD_SPLIT (0x3ffu << 10) /* shown for kinds whose events consist of parts */
 #define TAIL_PERMILLE 10
 
 static const struct column buckets_column = {
@@ -163,6 +167,8 @@ static void split_add(struct distribution *to, const struct histogram_split *spl
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		for (int part = 0; part < SPLIT_PARTS; part++)
 			to->split->parts_ns[i][part] += split->parts_ns[i][part];
+	for (int class = 0; class < SPLIT_CLASSES; class ++)
+		to->split->slept[class] += split->slept[class];
 }
 
 void distribution_table_add(void *to, const struct trace_kind *kind, const struct sample *who,
@@ -179,6 +185,8 @@ void distribution_table_add(void *to, const struct trace_kind *kind, const struc
 		if (table->items[at - 1].kind == kind &&
 		    keys_equal(table, &table->items[at - 1], who))
 			found = &table->items[at - 1];
+	if (!found && !histogram_count(histogram) && !histogram->below)
+		return; /* what a piece of work slept in that has not ended */
 	if (!found) {
 		found = distribution_new(table, kind, who, *first);
 		if (found)
@@ -284,6 +292,33 @@ static void shares_fill(const struct histogram *histogram, int permille,
 		shares[part] = sum_ns ? ratio(parts_ns[part], 1000, sum_ns) : ABSENT;
 }
 
+/* Writes how many samples were asleep in which wait class, most first: "lock:12 client:3". */
+static const char *slept_write(const struct histogram_split *split)
+{
+	struct text text = {0};
+	const char *name;
+	int64_t left[SPLIT_CLASSES];
+
+	if (!split)
+		return NULL;
+	memcpy(left, split->slept, sizeof(left));
+	for (;;) {
+		size_t most = 0;
+
+		for (size_t class = 1; class < wait_rule_count; class ++)
+			if (left[class] > left[most])
+				most = class;
+		if (!left[most])
+			break;
+		text_add_format(&text, "%s%s:%lld", text.length ? " " : "", wait_rules[most].name,
+				(long long)left[most]);
+		left[most] = 0;
+	}
+	name = text.length ? name_transient(text_string(&text), text.length) : NULL;
+	text_done(&text);
+	return name;
+}
+
 static struct reported reported_of(const struct distribution *distribution)
 {
 	const struct histogram *histogram = &distribution->histogram;
@@ -316,6 +351,7 @@ static struct reported reported_of(const struct distribution *distribution)
 	};
 	shares_fill(histogram, 1000, reported.parts);
 	shares_fill(histogram, TAIL_PERMILLE, reported.tail);
+	reported.slept = slept_write(histogram->split);
 	return reported;
 }
 

@@ -9,10 +9,13 @@
 #define HISTOGRAM_FIRST_NS 64 /* end of the first bucket */
 
 #define SPLIT_PARTS 4
+#define SPLIT_CLASSES 48 /* at least wait_rule_count */
 
 /* What the durations of each bucket consist of: cpu, run queue, disk, other sleep. */
 struct histogram_split {
 	int64_t parts_ns[HISTOGRAM_BUCKETS][SPLIT_PARTS];
+	/* samples of threads asleep meanwhile, by the first rule of their wait class */
+	int64_t slept[SPLIT_CLASSES];
 };
 
 struct histogram {

@@ -1,9 +1,12 @@
 """--trace work: pieces of work between two sleeps in a thread's idle call, against the workload's own clocks."""
 
+import collections
+
 import truth
 from case_trace import Traced
 from harness import SLOW, case, check, let_pass
 
+RATE_HZ = 20  # of scans
 PARTS = ("cpu", "runq", "disk", "sleep")
 PIECES, PIECE_ERROR_NS = 200, 60000  # a piece begins with the wake-up, the workload's clock is read after the switch
 
@@ -75,6 +78,14 @@ def work_epoll(ctx):
     served.expect()
     naps_ns = PIECES * 4e6
     check(0.97 * naps_ns <= served.part_ns("sleep") <= 1.03 * served.truth["nap_ns"], "asleep: %d ns", served.part_ns("sleep"))
+    # what scans saw the thread asleep in within its pieces: never the wait for the next one
+    slept = collections.Counter()
+    for row in served.rows:
+        for word in row["slept_in"].split():
+            name, count = word.split(":")
+            slept[name] += int(count)
+    seen = RATE_HZ * served.part_ns("sleep") / 1e9
+    check(set(slept) == {"sleep"} and 0.4 * seen <= slept["sleep"] <= 1.4 * seen + 3, "asleep in %s, not %.0f naps", slept, seen)
 
 
 @case(paired=True)

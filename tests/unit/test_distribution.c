@@ -6,6 +6,7 @@
 #include "kernel/probe_table.h"
 #include "kernel/record.h"
 #include "report/distribution.h"
+#include "sample/wait_rule.h"
 #include "render/renderer.h"
 #include "live/trace_table.h"
 
@@ -139,25 +140,28 @@ static void expect_rows(const struct renderer *renderer, const char *expected)
 #define ROWS_HEAD                                                                              \
 	"timestamp,elapsed_us,trace,comm,state,syscall,count,errors,total_ns,p50_ns,p90_ns,"   \
 	"p99_ns,p999_ns,max_ns,bytes,throttled_ns,idle_share,cpu_share,runq_share,disk_share," \
-	"sleep_share,tail_cpu_share,tail_runq_share,tail_disk_share,tail_sleep_share,buckets\n"
+	"sleep_share,tail_cpu_share,tail_runq_share,tail_disk_share,tail_sleep_share,"         \
+	"slept_in,buckets\n"
 
 static void machines_get_rows(void **state)
 {
-	expect_rows(
-		&renderer_csv, ROWS_HEAD
-		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,0,"
-		"10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,,,,,,,,,,,"
-		","
-		"\"8589934592:1\"\n"
-		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"S\",\"read\",40,20,"
-		"60000,"
-		"1413,1802,1900,1900,1900,,,,,,,,,,,,\"0:4 1024:36\"\n"
-		"\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"b,\"\"x\"\"\",\"S\",\"read\","
-		"20,0,30000,1413,1802,1900,1900,1900,,,,,,,,,,,,\"0:2 1024:18\"\n"
-		"\"1970-01-01T00:00:01.000000Z\",250000,\"waits\",\"a\",,,1,,10000000000,"
-		"10000000000,"
-		"10000000000,10000000000,10000000000,10000000000,4096,,,,,,,,,,,\"8589934592:"
-		"1\"\n");
+	expect_rows(&renderer_csv, ROWS_HEAD
+		    "\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"D\",\"fsync\",1,0,"
+		    "10000000000,10000000000,10000000000,10000000000,10000000000,10000000000,,,,,,,"
+		    ",,,,,,"
+		    "\"8589934592:1\"\n"
+		    "\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"a\",\"S\",\"read\","
+		    "40,20,"
+		    "60000,"
+		    "1413,1802,1900,1900,1900,,,,,,,,,,,,,\"0:4 1024:36\"\n"
+		    "\"1970-01-01T00:00:01.000000Z\",250000,\"sleeps\",\"b,\"\"x\"\"\",\"S\","
+		    "\"read\","
+		    "20,0,30000,1413,1802,1900,1900,1900,,,,,,,,,,,,,\"0:2 1024:18\"\n"
+		    "\"1970-01-01T00:00:01.000000Z\",250000,\"waits\",\"a\",,,1,,10000000000,"
+		    "10000000000,"
+		    "10000000000,10000000000,10000000000,10000000000,4096,,,,,,,,,,,,"
+		    "\"8589934592:"
+		    "1\"\n");
 	distribution_table_clear(&table);
 	expect_rows(&renderer_csv, ROWS_HEAD);
 	add(&waits, "a", ABSENT, NULL, &(struct histogram){.max_ns = 10, .buckets = {1}});
@@ -175,10 +179,10 @@ static void machines_get_rows(void **state)
 		    "\"tail_runq_share\":null,"
 		    "\"tail_disk_share\":null,"
 		    "\"tail_sleep_share\":null,"
+		    "\"slept_in\":null,"
 		    "\"buckets\":\"0:1\"}\n");
 }
 
-/* Time for a quota is printed if it is known; its title only if there is such time. */
 /* The slowest 1 % are the one piece of the last bucket, which slept. */
 static void parts_are_summed(void **state)
 {
@@ -204,6 +208,41 @@ static void parts_are_summed(void **state)
 	assert_int_equal(parts_ns[3], 30000);
 }
 
+/* Samples of threads asleep within the pieces are added to these, most first; those of pieces that
+ * have not ended make no row. */
+static void what_pieces_slept_in_is_told(void **state)
+{
+	static const struct trace_kind work = {.name = "work", .help = "", .splits = true};
+	static const struct trace_kind *const kind[] = {&work};
+	struct histogram_split one = {0}, other = {0};
+	const struct histogram piece = {.sum_ns = 500, .max_ns = 500, .buckets = {[3] = 1}};
+	const struct histogram slept = {.split = &one}, more = {.split = &other};
+	struct sample who = sample_of("a", ABSENT, NULL), open = sample_of("b", ABSENT, NULL);
+	struct distribution_table own;
+	struct column_list keys = {0};
+	struct tally tally = {0};
+	struct grid grid = {0};
+	size_t column = 0;
+
+	one.slept[wait_rule_find("lock") - wait_rules] = 3;
+	other.slept[wait_rule_find("client") - wait_rules] = 5;
+	assert_true(wait_rule_count <= SPLIT_CLASSES);
+	assert_int_equal(column_list_add(&keys, "comm", false, NULL), 0);
+	distribution_table_init(&own, kind, 1, &keys);
+	distribution_table_add(&own, &work, &who, &piece);
+	distribution_table_add(&own, &work, &who, &slept);
+	distribution_table_add(&own, &work, &who, &more);
+	distribution_table_add(&own, &work, &open, &slept);
+	assert_int_equal(own.count, 1);
+	distribution_rows_fill(&own, &tally, &grid);
+	while (strcmp(grid.list->items[column]->name, "slept_in") != 0)
+		column++;
+	assert_string_equal(grid_row(&grid, 0)[column].text, "client:5 lock:3");
+	distribution_table_done(&own);
+	grid_done(&grid);
+}
+
+/* Time for a quota is printed if it is known; its title only if there is such time. */
 static void time_for_a_quota_is_told(void **state)
 {
 	static const struct trace_kind runq = {.name = "runq", .help = "", .quota = true};
@@ -322,6 +361,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(columns_of_nobody_are_left_out, begin, end),
 		cmocka_unit_test_setup_teardown(machines_get_rows, begin, end),
 		cmocka_unit_test(parts_are_summed),
+		cmocka_unit_test(what_pieces_slept_in_is_told),
 		cmocka_unit_test(time_for_a_quota_is_told),
 		cmocka_unit_test_setup_teardown(too_many_are_counted, begin, end),
 		cmocka_unit_test_setup_teardown(lines_fit, begin, end),

@@ -71,6 +71,7 @@ struct live_context {
 	uint64_t later_lookups;	    /* lookups dropped: the thread had left the call
 				       (live/scan/episodes.h) */
 	struct totals_table totals; /* times of each thread that samples have reported */
+	struct keyed work_sleeps;   /* struct work_sleep of live/scan/live_work.h */
 	struct sampler *sampler;
 	int64_t period_ns; /* period of scans */
 	struct live_now now;

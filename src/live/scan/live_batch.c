@@ -4,6 +4,7 @@
 #include "live/context/live_runq.h"
 #include "live/scan/live_namespace.h"
 #include "live/scan/live_state.h"
+#include "live/scan/live_work.h"
 #include "live/scan/episodes.h"
 #include "base/clock.h"
 #include "sample/needs_table.h"
@@ -124,6 +125,7 @@ static bool sample_repeat(struct live *live, struct episode *episode, uint32_t s
 	if (!(live->context.wants.filter_needs & NEEDS_SETTLED) &&
 	    !filter_accepts(live->context.wants.filter, sample))
 		return false;
+	live_work_note(&live->context, record, sample, false, true);
 	if (live->context.wants.needs & NEED_TOTALS)
 		totals_fill(live, record, sample);
 	if (live->context.wants.needs & NEED_BLOCK)
@@ -140,38 +142,13 @@ static void sample_refuse(struct live *live, struct sample *sample)
 	sample->proc_values = NULL;
 }
 
-/* Tells the switch programs in which call a thread is idle (--trace work). A wait for whatever
- * comes outranks one on a lock, which may as well be within a piece of work. Sleeps for some time,
- * or for a child, are work. The sample need not be wanted. */
-static void idle_learn(struct live *live, const struct thread_state *record,
-		       const struct sample *sample, bool compat)
-{
-	const unsigned int traits = wait_class_traits(sample->wait.why);
-	struct idle_sleep sleep = {.slot = record->key,
-				   .begun_boot_ns = record->identity.start_boot_ns,
-				   .call = (uint32_t)sample->call.nr,
-				   .argument = (uint64_t)sample->call.arg[0],
-				   .argument_mask = ~UINT64_C(0),
-				   .rank = 1 + !!(traits & (WAIT_AS_SERVER | WAIT_ASKS_FACTS))};
-
-	if (!(traits & (WAIT_OF_POOL | WAIT_AS_SERVER | WAIT_ASKS_FACTS)) || traits & WAIT_WORKS ||
-	    compat || sample->call.nr == ABSENT || !record->sched.tid ||
-	    !(record->identity.known & IDENTITY_FULL) || !record->kernel_stack)
-		return;
-	/* a condition variable of glibc has two words, side by side, that take turns */
-	if (sample->call.nr == SYS_futex)
-		sleep.argument_mask = ~UINT64_C(7);
-	idle_keys_learn(&live->context.kernel.idle_keys, &sleep);
-}
-
 static bool sample_fill(struct live *live, const struct thread_state *record, struct sample *sample)
 {
 	bool compat = false, wanted = sample_complete(live, record, sample, &compat);
 	bool changes = waits_class_changes(lookup_waits(live->context.lookup), sample->thread.tid);
 	struct episode *episode;
 
-	if (live->context.kernel.idle_keys.slots && sample->now.state == STATE_SLEEP)
-		idle_learn(live, record, sample, compat);
+	live_work_note(&live->context, record, sample, compat, false);
 	if (!live->context.wants.work || sample->now.state != STATE_SLEEP || (!wanted && !changes))
 		return wanted;
 	if (!record->sched.tid)
@@ -296,8 +273,10 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 	bool lacking;
 
 	if (episode && episodes_skip(&live->episodes) &&
-	    episode_skip(&live->episodes, &live->context, episode, live->batch.scan.weight_us))
+	    episode_skip(&live->episodes, &live->context, episode, live->batch.scan.weight_us)) {
+		live_work_note(&live->context, record, episode->samples, false, true);
 		return;
+	}
 	if (live->batch.scan.count == SCAN_BATCH)
 		batch_give(live);
 	sample = &live->batch.samples[live->batch.scan.count];
