@@ -14,15 +14,16 @@ size_t disk_stats_read(const char *path, struct disk_stats stats[DISK_STATS_MAX]
 	char *line = NULL;
 
 	while (file && count < DISK_STATS_MAX && getline(&line, &capacity, file) > 0) {
-		long long reads, read_ms, writes, write_ms;
+		long long reads, read_ms, writes, write_ms, in_flight;
 		char name[DEVICE_NAME_SIZE];
 
-		if (sscanf(line, "%*d %*d %31s %lld %*d %*d %lld %lld %*d %*d %lld", name, &reads,
-			   &read_ms, &writes, &write_ms) == 5 &&
+		if (sscanf(line, "%*d %*d %31s %lld %*d %*d %lld %lld %*d %*d %lld %lld", name,
+			   &reads, &read_ms, &writes, &write_ms, &in_flight) == 6 &&
 		    reads + writes > 0)
 			stats[count++] = (struct disk_stats){.device = name_of_string(name),
 							     .requests = reads + writes,
-							     .taken_ms = read_ms + write_ms};
+							     .taken_ms = read_ms + write_ms,
+							     .in_flight = in_flight};
 	}
 	free(line);
 	if (file)

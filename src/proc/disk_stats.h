@@ -14,8 +14,9 @@
 struct disk_stats {
 	const char *device; /* interned */
 	/* since the device was made; of requests that have ended */
-	int64_t requests; /* reads and writes */
-	int64_t taken_ms; /* time that these took, added up */
+	int64_t requests;  /* reads and writes */
+	int64_t taken_ms;  /* time that these took, added up */
+	int64_t in_flight; /* requests that have not ended, now */
 };
 
 /* Reads those of devices that have had a request. path: /proc/diskstats. Returns their number. */

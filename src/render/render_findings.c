@@ -317,7 +317,8 @@ static void word_limit(struct text *to, const struct about *about)
 	add_name(to, limit->path);
 }
 
-/* Adds "; 812 requests a second, 17.25 ms each, 14.0 at once". */
+/* Adds "812 requests a second, 17.25 ms each on average, 14.0 at once". The kernel counts sums
+ * alone: a percentile takes an event for each request. */
 static void word_requests(struct text *to, const struct about *about)
 {
 	const struct source_device *device = about->finding->device;
@@ -325,13 +326,25 @@ static void word_requests(struct text *to, const struct about *about)
 
 	if (!device || elapsed_us <= 0)
 		return;
-	text_add_string(to, "; ");
-	text_add_number(to, ratio(device->requests, US_PER_SECOND, elapsed_us));
+	if (device->requests <= 0) {
+		text_add_string(to, "no request has ended");
+		return;
+	}
+	if (device->requests * US_PER_SECOND < 10 * elapsed_us)
+		text_add_decimals(to, ratio(device->requests, 10 * US_PER_SECOND, elapsed_us), 1);
+	else
+		text_add_number(to, ratio(device->requests, US_PER_SECOND, elapsed_us));
 	text_add_string(to, " requests a second, ");
 	text_add_decimals(to, ratio(device->taken_us, 1, device->requests * 10), 2);
-	text_add_string(to, " ms each, ");
+	text_add_string(to, " ms each on average, ");
 	text_add_decimals(to, ratio(device->taken_us, 10, elapsed_us), 1);
 	text_add_string(to, " at once");
+}
+
+static void word_in_flight(struct text *to, const struct about *about)
+{
+	if (about->finding->device)
+		text_add_number(to, about->finding->device->in_flight);
 }
 
 static void word_age(struct text *to, const struct about *about)
@@ -468,6 +481,7 @@ static const struct {
 	{"throttled", word_throttled},
 	{"limit", word_limit},
 	{"requests", word_requests},
+	{"in_flight", word_in_flight},
 	{"age", word_age},
 	{"others", word_others},
 	{"runners", word_runners},
@@ -516,9 +530,8 @@ static bool template_add(struct text *to, const struct about *about, const char 
 /* Adds a sentence: its first part, with as many names as fit, and those of the others that fit and
  * whose words are known. A part that is nothing but a word which is not known is left out without a
  * trace. */
-static void sentence_add(struct text *to, struct about *about, size_t columns)
+static void parts_add(struct text *to, struct about *about, const char *part, size_t columns)
 {
-	const char *part = about->finding->row->sentence;
 	struct text line = {0}, next = {0};
 
 	for (about->names = NAMES_TWO; about->names && columns; about->names--) {
@@ -542,6 +555,21 @@ static void sentence_add(struct text *to, struct about *about, size_t columns)
 	text_add(to, text_string(&line), line.length);
 	text_done(&line);
 	text_done(&next);
+}
+
+static void sentence_add(struct text *to, struct about *about, size_t columns)
+{
+	parts_add(to, about, about->finding->row->sentence, columns);
+}
+
+/* Adds what the kernel counted of the device that the finding is about; nothing if it is about
+ * none. */
+static void device_add(struct text *to, struct about *about, size_t columns)
+{
+	if (about->finding->device)
+		parts_add(to, about,
+			  "{thing}: {requests}|, {in_flight} now|; P50, P99: --trace block",
+			  columns);
 }
 
 /* True if a command can read the recording again: standard input is gone. */
@@ -837,8 +865,8 @@ void interval_add_findings_header(struct text *out, const struct interval *inter
 	interval_add_line(out, interval, &line);
 }
 
-/* Number of findings that are shown, of two lines each: with rows, those that leave space for rows.
- * above: lines that are above the findings. */
+/* Number of findings that are shown, of two lines each, and one for a device: with rows, those that
+ * leave space for rows. above: lines that are above the findings. */
 static size_t findings_shown(const struct interval *interval, const struct findings *findings,
 			     size_t above)
 {
@@ -850,6 +878,8 @@ static size_t findings_shown(const struct interval *interval, const struct findi
 	rows = interval->grid->row_count < ROWS_BESIDE ? interval->grid->row_count : ROWS_BESIDE;
 	taken = above + rows + LINES_BESIDE;
 	most = most < FINDINGS_LEAST ? FINDINGS_LEAST : most;
+	for (size_t i = 0; i < count && i < most; i++)
+		taken += finding_at(findings, i)->device != NULL;
 	while (most > 1 && taken + 2 * most > interval->height)
 		most--;
 	return count < most ? count : most;
@@ -861,6 +891,7 @@ void interval_add_findings(struct text *out, const struct interval *interval,
 	size_t columns = interval->width > 2 * INDENT ? interval->width - INDENT : 0;
 	size_t shown = findings_shown(interval, findings, above);
 	bool lacks = lack_add(out, interval, findings);
+	struct text device = {0};
 
 	for (size_t i = 0; i < shown; i++) {
 		struct about about = {interval, findings, finding_at(findings, i), NAMES_TWO};
@@ -871,7 +902,14 @@ void interval_add_findings(struct text *out, const struct interval *interval,
 		text_add_spaces(out, INDENT);
 		evidence_add(out, &about, columns);
 		text_add_char(out, '\n');
+		device_add(&device, &about, columns);
+		if (device.length) {
+			text_add_spaces(out, INDENT);
+			text_add_format(out, "%s\n", text_string(&device));
+			text_clear(&device);
+		}
 	}
+	text_done(&device);
 	if (shown < findings->count)
 		text_add_format(out, "%zu more finding%s: --findings\n", findings->count - shown,
 				findings->count - shown == 1 ? "" : "s");
@@ -942,7 +980,10 @@ static void json_add_device(struct text *out, const struct finding *finding)
 	if (!device)
 		return;
 	json_add_number(out, "requests", device->requests);
-	json_add_number(out, "request_us", ratio(device->taken_us, 1, device->requests));
+	json_add_number(out, "request_us",
+			device->requests > 0 ? ratio(device->taken_us, 1, device->requests)
+					     : ABSENT);
+	json_add_number(out, "in_flight", device->in_flight);
 }
 
 static void json_add_finding(struct text *out, struct about *about, size_t rank)
@@ -969,6 +1010,10 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 		json_add_text(out, ",\"before\":", finding->before);
 	sentence_add(&scratch, about, 0);
 	json_add_text(out, ",\"text\":", text_string(&scratch));
+	text_clear(&scratch);
+	device_add(&scratch, about, 0);
+	if (scratch.length)
+		json_add_text(out, ",\"device\":", text_string(&scratch));
 	text_clear(&scratch);
 	command_add(&scratch, about);
 	if (scratch.length)
@@ -1054,6 +1099,10 @@ void interval_add_grounds(struct text *grounds, struct text *command,
 	struct about about = {interval, findings, finding, NAMES_TWO};
 
 	grounds_add(grounds, &about, 0);
+	if (finding->device) {
+		text_add_string(grounds, "; ");
+		device_add(grounds, &about, 0);
+	}
 	command_add(command, &about);
 }
 

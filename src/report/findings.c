@@ -437,7 +437,7 @@ static const struct source_quota *quota_of(const struct finding *finding,
 	return NULL;
 }
 
-/* What the kernel counted of the finding's device, if it had requests. */
+/* What the kernel counted of the finding's device, if it had requests, or has any now. */
 static const struct source_device *device_counted(const struct finding *finding,
 						  const struct findings *findings)
 {
@@ -446,7 +446,8 @@ static const struct source_device *device_counted(const struct finding *finding,
 
 	for (size_t i = 0; device && i < findings->status->device_count; i++)
 		if (is_text(device->name, findings->status->devices[i].name) &&
-		    findings->status->devices[i].requests > 0)
+		    (findings->status->devices[i].requests > 0 ||
+		     findings->status->devices[i].in_flight > 0))
 			return &findings->status->devices[i];
 	return NULL;
 }

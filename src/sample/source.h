@@ -61,7 +61,8 @@ struct source_listener {
 struct source_device {
 	const char *name; /* interned */
 	int64_t requests;
-	int64_t taken_us; /* time that they took, added up */
+	int64_t taken_us;  /* time that they took, added up */
+	int64_t in_flight; /* requests that have not ended, now */
 };
 
 /* CPU time that no thread asked for, since boot. */

@@ -276,7 +276,8 @@ def findings_of_disk(ctx):
         rate = told["requests"] / told["elapsed_us"] * 1e6
         check(told["requests"] <= requests and rate >= 0.5 * requests / lasted, "%s requests of %d in %.1f s", told["requests"], requests, lasted)
         check(0.5 <= told["request_us"] / 1e6 / (taken_s / requests) <= 2, "%d us each, not %.4f s", told["request_us"], taken_s / requests)
-        check("requests a second" in told["text"], "%s", told["text"])
+        check("%s: %.0f requests a second" % (device, rate) in told["device"], "%s", told["device"])
+        check(0 < told["in_flight"] <= len(readers) + 8, "%s in flight", told["in_flight"])
     finally:
         for reader in readers:
             reader.kill()

@@ -33,6 +33,7 @@ static void reads_and_writes_are_summed(void **state)
 	assert_string_equal(stats[0].device, "sda");
 	assert_int_equal(stats[0].requests, 150);
 	assert_int_equal(stats[0].taken_ms, 2000);
+	assert_int_equal(stats[0].in_flight, 3);
 	assert_string_equal(stats[1].device, "nvme0n1p1");
 	assert_int_equal(stats[1].requests, 7);
 	assert_int_equal(stats[1].taken_ms, 3);

@@ -858,6 +858,49 @@ static void ages_of_requests(void **state)
 
 #define LONG_WAIT "reclaim (memory.max of /a/long/path/of/a/group/kubepods/burstable/pod123456789)"
 
+/* A device's line says what the kernel counted in 5 s of it: requests that ended, their mean time,
+ * and those that have not; also where none has ended. */
+static void lines_of_devices(void **state)
+{
+	static const struct seen seen = {10,
+					 SCANS,
+					 40000,
+					 "D",
+					 .comm = "a",
+					 .device = "sda",
+					 .io_us = 40000,
+					 .kind = "io",
+					 .chain = "a io> sda"};
+	static const struct {
+		struct source_device device;
+		const char *line;
+	} lines[] = {
+		{{.name = "sda", .requests = 4060, .taken_us = 70000000, .in_flight = 12},
+		 "   sda: 812 requests a second, 17.24 ms each on average, 14.0 at once, 12 now; "
+		 "P50, P99: --trace block\n"},
+		{{.name = "sda", .requests = 4, .taken_us = 9000000},
+		 "   sda: 0.8 requests a second, 2250.00 ms each on average, 1.8 at once, 0 now; "},
+		{{.name = "sda", .in_flight = 3}, "   sda: no request has ended, 3 now; "},
+		{{.name = "sdb", .requests = 3}, NULL},
+		{{.name = "sda"}, NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(lines); i++) {
+		struct source_status status = {.device_count = 1, .devices = {lines[i].device}};
+		struct text out = {0};
+		struct findings findings;
+		struct interval interval = {.status = &status};
+
+		findings_of(&findings, &seen, 1, &status);
+		interval_add_findings(&out, &interval, &findings, 0);
+		if (lines[i].line ? !strstr(out.bytes, lines[i].line)
+				  : strstr(out.bytes, "   sda: ") != NULL)
+			fail_msg("%zu: %s", i, out.bytes);
+		text_done(&out);
+		findings_done(&findings);
+	}
+}
+
 /* In a window of 80 columns a finding has two lines that fit, cut with a sign, and its command. */
 static void lines_fit(void **state)
 {
@@ -914,6 +957,7 @@ int main(void)
 		cmocka_unit_test(storms),
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(ages_of_requests),
+		cmocka_unit_test(lines_of_devices),
 		cmocka_unit_test(lines_fit),
 	};
 

@@ -90,7 +90,8 @@ static void devices_describe(struct source_status *status)
 		status->devices[i] =
 			(struct source_device){.name = stats[i].device,
 					       .requests = stats[i].requests,
-					       .taken_us = stats[i].taken_ms * US_PER_MS};
+					       .taken_us = stats[i].taken_ms * US_PER_MS,
+					       .in_flight = stats[i].in_flight};
 }
 
 /* Reads what interrupts took, and finds whether that is counted by ticks once it is more than
