@@ -40,6 +40,20 @@ static void part_add(struct text *out, const struct interval *interval,
 	interval_add_line(out, interval, &line);
 }
 
+/* Adds a line for each port whose requests nobody reads: their wait is no thread's here. */
+static void unread_add(struct text *out, const struct interval *interval)
+{
+	const struct source_status *status = interval->status;
+	struct text line = {0};
+
+	for (size_t i = 0; status && i < status->unread_count; i++) {
+		text_add_string(out, i ? "" : "\n");
+		text_add_unread(&line, &status->unread[i]);
+		text_add_char(&line, '.');
+		interval_add_line(out, interval, &line);
+	}
+}
+
 /* Says why there are no tables, or what they lack. */
 static void add_lack(struct text *out, const struct interval *interval,
 		     const struct column_list *unrecorded, bool tables)
@@ -70,6 +84,7 @@ static void interval_add_chains(struct text *out, const struct interval *interva
 		part_add(out, interval, chains, parts[i]);
 		tables |= chains->grids[parts[i]].row_count > 0;
 	}
+	unread_add(out, interval);
 	add_lack(out, interval, &chains->unrecorded, tables);
 }
 

@@ -17,6 +17,7 @@ enum names { NAMES_NONE, NAMES_UNTIMED, NAMES_ONE, NAMES_TWO };
 #define TIME_COLUMNS 20 /* before the finding of a minute: "  2026-11-29 14:05  " */
 #define JSON_NAMES_MAX 16
 #define RUNNERS_PERCENT 80 /* of the busy time that those who ran must have to be named */
+#define ALL_PERCENT 95	   /* of the time, in which all threads of a process work or wait */
 #define UNDER_PER_MILLE FINDING_SHARE_LEAST
 #define BRIEF_US (2 * US_PER_SECOND) /* times of such an interval have milliseconds */
 #define LOAD_WHOLE 1000		     /* hundredths: a load without decimals */
@@ -205,8 +206,8 @@ static void word_things(struct text *to, const struct about *about)
 	add_names(to, about, &about->finding->parties[PARTY_THINGS], false);
 }
 
-/* Adds what the culprit does: "waits for a CPU (62 % of that time)". */
-static void word_doing(struct text *to, const struct about *about)
+/* Adds what the culprits do: "waits for a CPU 62 % of the time in read". */
+static void doing_add(struct text *to, const struct finding *finding, bool several)
 {
 	static const struct {
 		const char *one, *several;
@@ -221,17 +222,14 @@ static void word_doing(struct text *to, const struct about *about)
 		[STATE_PARKED] = {"is parked", "are parked"},
 		[STATE_COUNT] = {"does what is not known", "do what is not known"},
 	};
-	const struct finding *finding = about->finding;
 	const char *call = finding_mostly(finding, PARTY_CALLS),
 		   *awaited = finding_mostly(finding, PARTY_AWAITED);
 	int doing = finding_doing(finding);
-	int64_t all_us = 0, us = finding->doing_us[doing];
+	int64_t all_us = finding_doing_us(finding), us = finding->doing_us[doing];
 
-	for (int i = 0; i <= STATE_COUNT; i++)
-		all_us = sum(all_us, finding->doing_us[i]);
 	if (!all_us)
 		return;
-	text_add_string(to, are_several(finding) ? words[doing].several : words[doing].one);
+	text_add_string(to, several ? words[doing].several : words[doing].one);
 	if (us < all_us) {
 		text_add_char(to, ' ');
 		add_percent(to, us, all_us);
@@ -245,6 +243,63 @@ static void word_doing(struct text *to, const struct about *about)
 		text_add_string(to, doing == STATE_RQ ? " behind " : ": ");
 		add_name(to, awaited);
 	}
+}
+
+static void word_doing(struct text *to, const struct about *about)
+{
+	doing_add(to, about->finding, are_several(about->finding));
+}
+
+void text_add_unread(struct text *to, const struct source_unread *unread)
+{
+	int64_t count = unread->requests ? unread->requests : unread->unaccepted;
+
+	text_add_format(to, "%lld %s%s wait%s ", (long long)count,
+			unread->requests ? "request" : "connection", count == 1 ? "" : "s",
+			count == 1 ? "s" : "");
+	text_add_string(to, unread->requests ? "unread" : "to be accepted");
+	text_add_format(to, " at tcp :%u", unread->port);
+	if (*unread->comm) {
+		text_add_string(to, " of ");
+		text_add_printable(to, unread->comm);
+		if (unread->pid != ABSENT)
+			text_add_format(to, " %lld", (long long)unread->pid);
+	}
+	text_add_string(to, count == 1 ? ", for " : ", the oldest for ");
+	add_time(to, unread->oldest_us);
+	text_add_string(to, " or longer");
+	if (unread->unaccepted)
+		text_add_format(to, "; %lld of %lld places in its accept queue taken",
+				(long long)unread->unaccepted, (long long)unread->limit);
+}
+
+static void word_unread(struct text *to, const struct about *about)
+{
+	text_add_unread(to, about->finding->unread);
+}
+
+/* Adds "; all of its 8 threads sleep in recvfrom: tcp 10.0.0.3:3306". */
+static void word_pool(struct text *to, const struct about *about)
+{
+	const struct finding *finding = about->finding;
+	int64_t busy_us = finding_doing_us(finding), elapsed_us = about->findings->elapsed_us,
+		all = finding->unread->threads;
+
+	if (ratio(busy_us, 10, elapsed_us) < 1)
+		return;
+	text_add_string(to, "; ");
+	if (all != ABSENT && ratio(busy_us, 100, all * elapsed_us) >= ALL_PERCENT) {
+		text_add_string(to, all == 1 ? "its thread " : "all of its ");
+		if (all > 1)
+			text_add_format(to, "%lld threads ", (long long)all);
+		doing_add(to, finding, all > 1);
+		return;
+	}
+	add_threads(to, about, busy_us);
+	if (all != ABSENT)
+		text_add_format(to, " of its %lld", (long long)all);
+	text_add_string(to, " threads work or wait: they ");
+	doing_add(to, finding, true);
 }
 
 static void add_priority(struct text *to, int64_t priority)
@@ -494,6 +549,8 @@ static const struct {
 	{"taken", word_taken},
 	{"pid", word_pid},
 	{"process", word_process},
+	{"unread", word_unread},
+	{"pool", word_pool},
 	{"answered", word_answered},
 	{"it", word_it},
 	{"unaccepted", word_unaccepted},
@@ -605,9 +662,12 @@ static void grounds_add(struct text *to, const struct about *about, size_t colum
 	const struct finding *finding = about->finding;
 	struct text line = {0};
 
-	text_add_format(&line, "%s, ", finding_certainty(finding));
-	add_percent(&line, finding->weight_us, about->findings->total_us);
-	text_add_string(&line, " of the time");
+	text_add_string(&line, finding_certainty(finding));
+	if (finding->weight_us) { /* not only a count */
+		text_add_string(&line, ", ");
+		add_percent(&line, finding->weight_us, about->findings->total_us);
+		text_add_string(&line, " of the time");
+	}
 	if (finding->chain && strstr(finding->chain, "> ")) {
 		text_add_string(&line, ": ");
 		text_add_printable(&line, finding->chain);
@@ -986,6 +1046,16 @@ static void json_add_device(struct text *out, const struct finding *finding)
 	json_add_number(out, "in_flight", device->in_flight);
 }
 
+static void json_add_unread(struct text *out, const struct source_unread *unread)
+{
+	if (!unread)
+		return;
+	json_add_number(out, "unread", unread->requests);
+	json_add_number(out, "unaccepted", unread->unaccepted);
+	json_add_number(out, "accept_queue", unread->unaccepted ? unread->limit : ABSENT);
+	json_add_number(out, "process_threads", unread->threads);
+}
+
 static void json_add_finding(struct text *out, struct about *about, size_t rank)
 {
 	const struct finding *finding = about->finding;
@@ -1004,6 +1074,7 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 	json_add_number(out, "per_second", finding->rate ? ratio(finding->rate, 1, 100) : ABSENT);
 	json_add_number(out, "age_us", finding_age_us(finding));
 	json_add_device(out, finding);
+	json_add_unread(out, finding->unread);
 	if (finding->chain)
 		json_add_text(out, ",\"chain\":", finding->chain);
 	if (finding->before)

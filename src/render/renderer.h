@@ -152,6 +152,9 @@ void interval_add_sleep_sums(struct text *out, const struct interval *interval,
 /* Adds the lines of --findings: host, times and how busy; then the findings, and what is none. */
 void interval_add_findings_header(struct text *out, const struct interval *interval,
 				  const struct findings *findings);
+/* Adds what waits at a port: "37 requests wait unread at tcp :8080 of nginx 1234, the oldest for
+ * 1.2 s or longer". */
+void text_add_unread(struct text *to, const struct source_unread *unread);
 /* Adds the sentence of a finding, as long as that many columns allow; 0: all of it. */
 void interval_add_finding(struct text *out, const struct interval *interval,
 			  const struct findings *findings, const struct finding *finding,

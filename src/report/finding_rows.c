@@ -247,6 +247,18 @@ static bool holds_listen(const struct finding *finding, const struct findings *f
 	return finding->samples >= REFUSED_LEAST;
 }
 
+/* Old enough to be noticed, and the process does something else meanwhile: one that is idle does
+ * not want the data. A connection that is not accepted is always late. */
+static bool holds_unread(const struct finding *finding, const struct findings *findings)
+{
+	const struct source_unread *unread = finding->unread;
+	int64_t busy_us = finding_doing_us(finding);
+
+	return (unread->late >= SAMPLES_LEAST || unread->oldest_us >= LONG_US) &&
+	       (busy_us || findings->of_all) &&
+	       (unread->late_unaccepted || busy_us * 2 >= findings->elapsed_us);
+}
+
 static bool holds_threads(const struct finding *finding, const struct findings *findings)
 {
 	int64_t grown = findings->threads_last - findings->threads_first;
@@ -472,6 +484,10 @@ const struct finding_row finding_rows[] = {
 	{"accept_queue", "attempts to connect are dropped: the accept queue of a listener is full", "connections", false, true, takes_none, NULL, NULL, holds_listen, NULL,
 	 "{count} attempts to connect were dropped: the accept queue of {thing} is full|; clients try again after 1 s, 2 s, 4 s ...",
 	 "--chains"},
+	/* data that a process which is idle does not want to read, or that has just come */
+	{"unread", "requests wait unread in sockets, or connections to be accepted", "connections", false, true, takes_none, NULL, NULL, holds_unread, NULL,
+	 "{unread}|{pool}",
+	 "{process}"},
 	/* a build, or a shell script */
 	{"forks", "very many processes are made", "forks", false, true, takes_none, NULL, NULL, holds_forks, NULL,
 	 "{rate} processes are made a second|, most by {culprit}|{symptoms}",

@@ -630,6 +630,78 @@ static void refused_find(struct findings *findings)
 	}
 }
 
+/* Adds what a thread of the process does that should read; one of several by its name. */
+static void unread_add(struct findings *findings, struct finding *finding, const char *name,
+		       const union value *group)
+{
+	const struct source_unread *unread = finding->unread;
+	struct sample sample = *sample_absent();
+	struct finding_name named;
+	struct finding_case of;
+
+	for (size_t i = 0; i < findings->list.count; i++)
+		column_set(findings->list.items[i], &sample, group[findings->groups.word_of[i]]);
+	if (unread->pid != ABSENT ? sample.thread.pid != unread->pid
+				  : !is_text(sample.thread.comm, unread->comm))
+		return;
+	if (sample.now.state != STATE_ON && !is_wait(&sample))
+		return;
+	of = finding_case_of(&sample, group_samples(&findings->groups, group),
+			     group_weight_us(&findings->groups, group));
+	if (of.weight_us == ABSENT)
+		return;
+	if (of.weight_us > finding->chain_us) {
+		finding->chain = sample.chain.text;
+		finding->chain_us = of.weight_us;
+	}
+	of.rooted = false; /* what it does itself */
+	of.root = (struct sample_root){
+		.state = sample.now.state, .syscall = sample.call.name, .waits_on = sample.wait.on};
+	doing_add(findings, finding, &of);
+	named = (struct finding_name){.name = name,
+				      .pid = unread->pid,
+				      .tid = sample.thread.tid,
+				      .weight_us = of.weight_us};
+	party_add(findings, finding, PARTY_CULPRITS, named, named.name);
+}
+
+/* Finds the ports whose requests nobody reads. */
+static void unread_find(struct findings *findings)
+{
+	const struct finding_row *row = finding_row_find("unread");
+
+	for (size_t i = 0; i < findings->status->unread_count; i++) {
+		const struct source_unread *unread = &findings->status->unread[i];
+		struct finding *finding =
+			finding_put(findings, row, hash_u64(unread->net) + unread->port);
+		struct finding_name name = {.pid = unread->pid, .tid = ABSENT};
+		char port[16];
+
+		if (!finding)
+			continue;
+		*finding = (struct finding){.row = row,
+					    .samples = unread->requests,
+					    .longest_us = unread->oldest_us,
+					    .unread = unread};
+		if (*unread->comm) {
+			name.name = name_transient_string(unread->comm);
+			for (size_t at = 0; at < findings->groups.count; at++)
+				unread_add(findings, finding, name.name,
+					   group_at(&findings->groups, at));
+			if (!finding_first(finding, PARTY_CULPRITS))
+				party_add(findings, finding, PARTY_CULPRITS, name, name.name);
+		}
+		snprintf(port, sizeof(port), "tcp :%u", unread->port);
+		name = (struct finding_name){
+			.name = name_of_string(port), .pid = ABSENT, .tid = ABSENT};
+		party_add(findings, finding, PARTY_THINGS, name, name.name);
+		for (int party = 0; party < PARTY_COUNT; party++)
+			names_sort(&finding->parties[party]);
+		finding->held = row->holds(finding, findings);
+		findings->count += finding->held;
+	}
+}
+
 /* Finds what counts show, not samples. */
 static void counts_find(struct findings *findings, const struct tally *tally)
 {
@@ -661,6 +733,7 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 		counted_add(findings, "threads", 0,
 			    ratio(grown, 100 * US_PER_SECOND, tally->elapsed_us), maker);
 	refused_find(findings);
+	unread_find(findings);
 	counted_add(findings, "unseen", findings->unseen_us, 0, none);
 }
 
@@ -782,6 +855,15 @@ const char *finding_certainty(const struct finding *finding)
 										 : "likely";
 }
 
+int64_t finding_doing_us(const struct finding *finding)
+{
+	int64_t us = 0;
+
+	for (int state = 0; state <= STATE_COUNT; state++)
+		us = sum(us, finding->doing_us[state]);
+	return us;
+}
+
 int finding_doing(const struct finding *finding)
 {
 	int most = STATE_COUNT;
@@ -795,11 +877,8 @@ int finding_doing(const struct finding *finding)
 const char *finding_mostly(const struct finding *finding, enum finding_party party)
 {
 	const struct finding_name *first = finding_first(finding, party);
-	int64_t all_us = 0;
 
-	for (int state = 0; state <= STATE_COUNT; state++)
-		all_us = sum(all_us, finding->doing_us[state]);
-	return first && first->weight_us * 2 > all_us ? first->name : NULL;
+	return first && first->weight_us * 2 > finding_doing_us(finding) ? first->name : NULL;
 }
 
 int64_t finding_age_us(const struct finding *finding)

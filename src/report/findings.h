@@ -90,6 +90,7 @@ struct finding {
 	const struct source_io_limit *limit; /* exhausted I/O limit of the device */
 	const struct source_quota *quota;    /* kernel's count of the group */
 	const struct source_device *device;  /* and of the device; NULL: not known */
+	const struct source_unread *unread;  /* and of the requests that nobody reads */
 	const char *before; /* when it was found before, in words; set by a part; NULL: not known */
 };
 
@@ -180,6 +181,8 @@ int64_t findings_taken_us(const struct findings *findings, int64_t taken_us[CPU_
 			  int64_t *cpu);
 /* Time that CPUs were busy, also for threads that a filter left out. */
 int64_t findings_busy_us(const struct findings *findings);
+/* Time that threads of the culprit were seen to work or to wait. */
+int64_t finding_doing_us(const struct finding *finding);
 /* Age of requests in us that half of the waiting time exceeds; ABSENT: not known. */
 int64_t finding_age_us(const struct finding *finding);
 

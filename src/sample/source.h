@@ -22,6 +22,7 @@
 #define SOURCE_QUOTAS_MAX 32
 #define SOURCE_LISTENERS_MAX 16
 #define SOURCE_DEVICES_MAX 64
+#define SOURCE_UNREAD_MAX 16
 #define SOURCE_IO_LIMITS_MAX 32
 #define SOURCE_CPUS_MAX 1024
 #define SCAN_BATCH 256 /* samples of a batch: few enough to stay in the cache */
@@ -55,6 +56,22 @@ struct source_listener {
 	uint64_t inode;
 	int64_t dropped; /* since it was made */
 	uint16_t port;
+};
+
+/* Requests to a TCP port of this host that wait without a thread: their data is not read, or their
+ * connection not accepted. As of now. */
+struct source_unread {
+	uint64_t net; /* number of the network namespace */
+	uint16_t port;
+	int64_t requests;   /* connections with data that is not read */
+	int64_t unaccepted; /* connections that are not accepted, with or without data */
+	int64_t limit;	    /* of the accept queue */
+	/* of those that the kernel was asked about: with a wait that somebody may notice (0.1 s) */
+	int64_t late, late_unaccepted;
+	int64_t oldest_us; /* least time that the oldest has waited */
+	int64_t pid;	   /* of the process that should read; ABSENT: not known, or several */
+	int64_t threads;   /* of that process; ABSENT: not known */
+	char comm[16];	   /* of that process, or of one of several; "": not known */
 };
 
 /* Reads and writes of a block device that have ended since it was made. */
@@ -118,6 +135,8 @@ struct source_status {
 	size_t io_limit_count;
 	struct source_listener listeners[SOURCE_LISTENERS_MAX];
 	size_t listener_count;
+	struct source_unread unread[SOURCE_UNREAD_MAX]; /* ports with most late requests first */
+	size_t unread_count;
 	struct source_device devices[SOURCE_DEVICES_MAX];
 	size_t device_count;
 	struct source_cpu taken[SOURCE_CPUS_MAX]; /* CPUs that are online, in order */

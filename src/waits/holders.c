@@ -524,6 +524,12 @@ static void scan_begin(struct holders *holders, int64_t now_ns)
 	holders->scan_ns = now_ns;
 }
 
+void holders_give_time(struct holders *holders, int64_t now_ns, int64_t time_ns)
+{
+	scan_begin(holders, now_ns);
+	holders->left_ns = time_ns;
+}
+
 /* Finds or adds the entry of a link; NULL: there are too many. */
 static struct wanted *wanted_get(struct holders *holders, const char *link, enum holder_mode mode,
 				 int64_t now_ns, bool *added)

@@ -60,6 +60,9 @@ void holders_done(struct holders *holders);
 int64_t holders_find(struct holders *holders, const char *link, enum holder_mode mode,
 		     int64_t requester, int64_t now_ns, uint32_t *count, bool *pending);
 
+/* Gives the searches of this scan that much time, instead. */
+void holders_give_time(struct holders *holders, int64_t now_ns, int64_t time_ns);
+
 /* The thread of that process by which the search found it, if that has left the process's table of
  * descriptors (unshare(2) with CLONE_FILES); 0: the process itself has the descriptor. */
 int64_t holders_thread(struct holders *holders, const char *link, enum holder_mode mode,

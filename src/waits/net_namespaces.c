@@ -132,6 +132,11 @@ struct net_namespace *net_namespaces_find(uint64_t number)
 	return NULL;
 }
 
+struct net_namespace *net_namespaces_at(size_t index)
+{
+	return index < namespace_count ? namespaces[index] : NULL;
+}
+
 static struct net_namespace *namespace_add(uint64_t number, int64_t now_ns)
 {
 	struct net_namespace *net;

@@ -28,6 +28,8 @@ struct diag_table *net_namespaces_table(const char *root, uint64_t number, enum 
 					int64_t pid, int64_t tid, int64_t now_ns);
 /* The namespace of that number. NULL: it is not open. */
 struct net_namespace *net_namespaces_find(uint64_t number);
+/* The namespaces that are open, from 0 on; NULL: there are no more. */
+struct net_namespace *net_namespaces_at(size_t index);
 
 /* Nanoseconds that this scan may still spend, and the deduction of the time spent since
  * since_ns. */

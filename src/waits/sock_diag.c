@@ -112,6 +112,30 @@ static uint64_t pair_hash(const struct diag_address *a, const struct diag_addres
 	return hash_bytes(pair, sizeof(pair));
 }
 
+static void inet_record_fill(struct diag_record *record, const struct inet_diag_msg *message)
+{
+	record->state = message->idiag_state;
+	record->interface = message->id.idiag_if;
+	address_take(&record->local, message->idiag_family, message->id.idiag_src,
+		     message->id.idiag_sport);
+	address_take(&record->remote, message->idiag_family, message->id.idiag_dst,
+		     message->id.idiag_dport);
+}
+
+static void waiting_add(struct diag_records *records, const struct inet_diag_msg *message)
+{
+	struct diag_record *record;
+
+	if (records->waiting_count == SOCKETS_WAITING_MAX)
+		return;
+	records->waiting = memory_grow(records->waiting, &records->waiting_capacity,
+				       records->waiting_count + 1, sizeof(*records->waiting));
+	record = &records->waiting[records->waiting_count++];
+	*record = (struct diag_record){.inode = message->idiag_inode,
+				       .queued = message->idiag_rqueue};
+	inet_record_fill(record, message);
+}
+
 #define SEVERAL UINT64_MAX /* position of sockets that share a port (SO_REUSEPORT) */
 
 static void inet_take(struct diag_records *records, enum diag_group group,
@@ -123,15 +147,13 @@ static void inet_take(struct diag_records *records, enum diag_group group,
 
 	if (length < sizeof(*message))
 		return;
+	if (group == DIAG_TCP && message->idiag_state == STATE_ESTABLISHED &&
+	    (message->idiag_rqueue || !message->idiag_inode))
+		waiting_add(records, message);
 	record = record_add(records, message->idiag_inode);
 	if (!record)
 		return;
-	record->state = message->idiag_state;
-	record->interface = message->id.idiag_if;
-	address_take(&record->local, message->idiag_family, message->id.idiag_src,
-		     message->id.idiag_sport);
-	address_take(&record->remote, message->idiag_family, message->id.idiag_dst,
-		     message->id.idiag_dport);
+	inet_record_fill(record, message);
 	if (group == DIAG_TCP && record->state == STATE_LISTEN) {
 		records->listens[record->local.port / 64] |= 1ull << record->local.port % 64;
 		record->queued = message->idiag_rqueue;
@@ -224,6 +246,7 @@ static int answer_take(struct diag_table *table)
 static void records_done(struct diag_records *records)
 {
 	free(records->rows);
+	free(records->waiting);
 	index_clear(&records->by_inode);
 	index_clear(&records->by_pair);
 	index_clear(&records->by_queued);

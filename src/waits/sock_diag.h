@@ -16,6 +16,7 @@
 #include "base/text.h"
 
 #define SOCKETS_MAX 131072 /* limit of sockets in a table; others are not known */
+#define SOCKETS_WAITING_MAX 4096
 
 enum diag_group { DIAG_TCP, DIAG_UDP, DIAG_UNIX, DIAG_GROUP_COUNT };
 
@@ -47,6 +48,10 @@ struct diag_records {
 					 yet to the position of the one that has to do that */
 	uint64_t listens[65536 / 64]; /* TCP: a bit for each port that is listened on */
 	struct text names;	      /* AF_UNIX: names, each ended by a NUL */
+	/* TCP: established connections with data that is not read (queued: bytes), and those that
+	 * belong to no process (inode 0): they are not accepted yet. Up to SOCKETS_WAITING_MAX. */
+	struct diag_record *waiting;
+	size_t waiting_count, waiting_capacity;
 };
 
 struct diag_table {

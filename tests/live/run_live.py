@@ -98,6 +98,7 @@ import case_trace  # noqa: F401
 import case_work  # noqa: F401
 import case_trouble  # noqa: F401
 import case_types  # noqa: F401
+import case_unread  # noqa: F401
 import case_vanish  # noqa: F401
 import case_waits  # noqa: F401
 import case_who  # noqa: F401

@@ -858,6 +858,86 @@ static void ages_of_requests(void **state)
 
 #define LONG_WAIT "reclaim (memory.max of /a/long/path/of/a/group/kubepods/burstable/pod123456789)"
 
+#define UNREAD(...)                                                                 \
+	{                                                                           \
+		.port = 8080, .pid = 10, .threads = 2, .comm = "nginx", __VA_ARGS__ \
+	}
+#define IN_CALL(tid_, comm_, state_, why_)                                                       \
+	{                                                                                        \
+		tid_, SCANS, 9 * SECOND_US, state_, .comm = comm_, .syscall = "recvfrom",        \
+						    .why = why_, .waits_on = "tcp 10.0.0.3:3306" \
+	}
+
+/* Requests that nobody reads are a finding if they are late, and where they are accepted if the
+ * process does something else. */
+static void unread_requests(void **state)
+{
+	static const struct seen client = IN_CALL(10, "nginx", "S", "client"),
+				 of_another = IN_CALL(11, "nginx", "S", "client"),
+				 idle = IN_CALL(10, "nginx", "S", "loop");
+	static const struct {
+		struct source_unread unread;
+		const struct seen *seen;
+		const char *words; /* NULL: no finding */
+	} rows[] = {
+		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000), &client,
+		 "37 requests wait unread at tcp :8080 of nginx 10, the oldest for 1.2 s or "
+		 "longer; "
+		 "1.0 of its 2 threads work or wait: they sleep in recvfrom: tcp 10.0.0.3:3306"},
+		{UNREAD(.requests = 1, .late = 1, .oldest_us = 1200000, .threads = 1), &client,
+		 "1 request waits unread at tcp :8080 of nginx 10, for 1.2 s or longer; its thread "
+		 "sleeps in recvfrom: "},
+		{UNREAD(.requests = 4, .late = 4, .oldest_us = 150000), &client, "4 requests wait"},
+		/* they have just come */
+		{UNREAD(.requests = 9, .late = 3, .oldest_us = 150000), &client, NULL},
+		/* the process has nothing to do */
+		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000), &idle, NULL},
+		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000), &of_another, NULL},
+		/* a process that accepts nobody is late, whatever it does */
+		{UNREAD(.unaccepted = 5, .limit = 128, .late = 5, .late_unaccepted = 5,
+			.oldest_us = 12000000),
+		 &idle,
+		 "5 connections wait to be accepted at tcp :8080 of nginx 10, the oldest for 12 s "
+		 "or "
+		 "longer; 5 of 128 places in its accept queue taken\n"},
+		/* one of several processes: those of its name */
+		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000, .pid = ABSENT,
+			.threads = ABSENT),
+		 &of_another,
+		 "37 requests wait unread at tcp :8080 of nginx, the oldest for 1.2 s or longer; "
+		 "1.0 threads work or wait: they sleep in recvfrom"},
+		/* nobody is known to have it */
+		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000, .pid = ABSENT,
+			.comm = ""),
+		 &client, NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct source_status status = {.unread_count = 1, .unread = {rows[i].unread}};
+		struct findings findings;
+		struct text out = {0};
+		struct interval interval = {.status = &status};
+		struct tally tally = {.scans = SCANS, .elapsed_us = (int64_t)SCANS * PERIOD_US};
+		struct sample sample = sample_of(rows[i].seen);
+		bool found;
+
+		status.cpus = CPUS;
+		status.busy_us = ABSENT;
+		findings_init(&findings, NULL);
+		findings.of_all = true;
+		for (int64_t scan = 0; scan < SCANS; scan++)
+			findings_add(&findings, &sample, EXACT_NOTE_NONE);
+		findings_fill(&findings, &tally, &status, &flash_source);
+		interval_add_findings(&out, &interval, &findings, 0);
+		found = strstr(out.bytes, " at tcp :8080") != NULL;
+		if (found != (rows[i].words != NULL) ||
+		    (rows[i].words && !strstr(out.bytes, rows[i].words)))
+			fail_msg("%zu: %s", i, out.bytes);
+		text_done(&out);
+		findings_done(&findings);
+	}
+}
+
 /* A device's line says what the kernel counted in 5 s of it: requests that ended, their mean time,
  * and those that have not; also where none has ended. */
 static void lines_of_devices(void **state)
@@ -957,6 +1037,7 @@ int main(void)
 		cmocka_unit_test(storms),
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(ages_of_requests),
+		cmocka_unit_test(unread_requests),
 		cmocka_unit_test(lines_of_devices),
 		cmocka_unit_test(lines_fit),
 	};

@@ -132,6 +132,30 @@ static void listeners_describe(struct listeners *listeners, struct source_status
 						 .port = listeners->rows[i].port};
 }
 
+static void unread_describe(struct unread *unread, struct source_status *status)
+{
+	unread_read(unread, PROC, clock_monotonic_ns());
+	_Static_assert(SOURCE_UNREAD_MAX >= UNREAD_PORTS_MAX, "all that are read have room");
+	status->unread_count = unread->count;
+	for (size_t i = 0; i < unread->count; i++) {
+		const struct unread_port *row = &unread->ports[i];
+
+		status->unread[i] = (struct source_unread){
+			.net = row->net,
+			.port = row->port,
+			.requests = row->requests,
+			.unaccepted = row->unaccepted,
+			.limit = row->limit,
+			.late = row->late,
+			.late_unaccepted = row->late_unaccepted,
+			.oldest_us = row->oldest_ms * US_PER_MS,
+			.pid = row->pid ? row->pid : ABSENT,
+			.threads = row->threads ? row->threads : ABSENT,
+		};
+		snprintf(status->unread[i].comm, sizeof(row->comm), "%s", row->comm);
+	}
+}
+
 /* Finds "total=123" in the line that begins with that word; Documentation/accounting/psi.rst. */
 static bool total_find(const char *text, const char *word, int64_t *total_us)
 {
@@ -222,6 +246,7 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	devices_describe(status);
 	taken_describe(host, status);
 	listeners_describe(&host->listeners, status);
+	unread_describe(&host->unread, status);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		int64_t before_ns = clock_monotonic_ns();
 
@@ -245,6 +270,7 @@ void live_host_done(struct live_host *host)
 	cpu_quotas_done(&host->quotas);
 	io_limits_done(&host->io_limits);
 	listeners_done(&host->listeners);
+	unread_done(&host->unread);
 	cgroup_mount_done(&host->groups);
 	cache_done(&host->paths);
 }

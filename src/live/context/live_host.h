@@ -12,12 +12,14 @@
 #include "proc/io_limits.h"
 #include "proc/listeners.h"
 #include "sample/source.h"
+#include "waits/unread.h"
 
 struct live_host {
 	struct live_context *context;
 	struct cpu_quotas quotas;
 	struct io_limits io_limits;
 	struct listeners listeners;
+	struct unread unread;
 	struct cgroup_mount groups;		  /* cgroup v2: for its files of pressure */
 	struct source_cpu taken[SOURCE_CPUS_MAX]; /* at the last status */
 	size_t taken_count;
