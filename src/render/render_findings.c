@@ -284,6 +284,7 @@ static void word_pool(struct text *to, const struct about *about)
 	const struct finding *finding = about->finding;
 	int64_t busy_us = finding_doing_us(finding), elapsed_us = about->findings->elapsed_us,
 		all = finding->unread->threads;
+	bool several;
 
 	if (ratio(busy_us, 10, elapsed_us) < 1)
 		return;
@@ -298,8 +299,10 @@ static void word_pool(struct text *to, const struct about *about)
 	add_threads(to, about, busy_us);
 	if (all != ABSENT)
 		text_add_format(to, " of its %lld", (long long)all);
-	text_add_string(to, " threads work or wait: they ");
-	doing_add(to, finding, true);
+	several = ratio(busy_us, 10, elapsed_us) > 10;
+	text_add_format(to, " thread%s", several || all != ABSENT ? "s" : "");
+	text_add_string(to, several ? " work or wait: they " : " works or waits: it ");
+	doing_add(to, finding, several);
 }
 
 static void add_priority(struct text *to, int64_t priority)

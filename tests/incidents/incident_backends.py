@@ -115,7 +115,7 @@ def web_row_lock(ctx):
     """nginx > php-fpm > MariaDB: a row lock in the database."""
     server, _, since = web_with_database(ctx, "begin; update stock set v = v + 1 where id = 1;")
     wait_until(lambda: waiting(server) == FPM_CHILDREN, 20 * SLOW, "waits for the row")
-    return Truth("server", ("curl", None), ("mariadbd", server.pid), "sleep", since)
+    return Truth("server", ("curl", None), ("mariadbd", server.pid), "sleep", since, also=("unread",))
 
 
 @look_alike(17)
@@ -163,7 +163,7 @@ def redis_lua(ctx):
     wait_until(lambda: runs(server.pid), 20 * SLOW, "the script")
     for client in others:
         client.say("get x")
-    return Truth("busy_thread", ("redis-cli", WORKERS + 1), ("redis-server", server.pid), r"at \d+ % of a CPU", since)
+    return Truth("busy_thread", ("redis-cli", WORKERS + 1), ("redis-server", server.pid), r"at \d+ % of a CPU", since, also=("unread",))
 
 
 @look_alike(19, often=True)
@@ -226,7 +226,7 @@ def node_regular_expression(ctx):
     server = node_with_clients(ctx, 60 * "a" + "!")
     since = now()
     wait_until(lambda: runs(server.pid), 20 * SLOW, "the regular expression")
-    return Truth("busy_thread", ("python3", WORKERS + 1), ("node", server.pid), r"at \d+ % of a CPU", since)
+    return Truth("busy_thread", ("python3", WORKERS + 1), ("node", server.pid), r"at \d+ % of a CPU", since, also=("unread",))
 
 
 @look_alike(24)

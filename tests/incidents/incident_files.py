@@ -100,7 +100,7 @@ def node_reads_slow_fuse(ctx):
     _, server, port = node_on_fuse(ctx, 3600)
     since = now()
     curls(ctx, 4, "http://127.0.0.1:%s/" % port)
-    return Truth("sleeper", ("curl", 5), ("python3", server.pid), "sleeps on a timer", since)
+    return Truth("sleeper", ("curl", 5), ("python3", server.pid), "sleeps on a timer", since, also=("unread",))
 
 
 @look_alike(5)

@@ -883,7 +883,7 @@ static void unread_requests(void **state)
 		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000), &client,
 		 "37 requests wait unread at tcp :8080 of nginx 10, the oldest for 1.2 s or "
 		 "longer; "
-		 "1.0 of its 2 threads work or wait: they sleep in recvfrom: tcp 10.0.0.3:3306"},
+		 "1.0 of its 2 threads works or waits: it sleeps in recvfrom: tcp 10.0.0.3:3306"},
 		{UNREAD(.requests = 1, .late = 1, .oldest_us = 1200000, .threads = 1), &client,
 		 "1 request waits unread at tcp :8080 of nginx 10, for 1.2 s or longer; its thread "
 		 "sleeps in recvfrom: "},
