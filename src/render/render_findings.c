@@ -305,6 +305,36 @@ static void word_pool(struct text *to, const struct about *about)
 	doing_add(to, finding, several);
 }
 
+static void word_java_threads(struct text *to, const struct about *about)
+{
+	if (about->finding->jvm->threads)
+		text_add_number(to, about->finding->jvm->threads);
+	else
+		text_add_string(to, "Java");
+}
+
+/* The threads are stopped for no longer than all stops of the JVM last: a collector may work beside
+ * them. */
+static void word_stopped(struct text *to, const struct about *about)
+{
+	const struct source_jvm *jvm = about->finding->jvm;
+
+	add_percent(to, jvm->gc_us < jvm->stopped_us ? jvm->gc_us : jvm->stopped_us, jvm->known_us);
+}
+
+/* Adds "212 collections of 9.13 ms on average"; a pause may be for several. */
+static void word_collections(struct text *to, const struct about *about)
+{
+	const struct source_jvm *jvm = about->finding->jvm;
+
+	if (jvm->collections <= 0)
+		return;
+	text_add_format(to, "%lld collection%s of ", (long long)jvm->collections,
+			jvm->collections == 1 ? "" : "s");
+	text_add_decimals(to, ratio(jvm->gc_us, 1, jvm->collections * 10), 2);
+	text_add_string(to, jvm->collections == 1 ? " ms" : " ms on average");
+}
+
 static void add_priority(struct text *to, int64_t priority)
 {
 	if (priority < 0)
@@ -553,6 +583,9 @@ static const struct {
 	{"pid", word_pid},
 	{"process", word_process},
 	{"unread", word_unread},
+	{"java_threads", word_java_threads},
+	{"stopped", word_stopped},
+	{"collections", word_collections},
 	{"pool", word_pool},
 	{"answered", word_answered},
 	{"it", word_it},
@@ -1059,6 +1092,17 @@ static void json_add_unread(struct text *out, const struct source_unread *unread
 	json_add_number(out, "process_threads", unread->threads);
 }
 
+static void json_add_jvm(struct text *out, const struct source_jvm *jvm)
+{
+	if (!jvm)
+		return;
+	json_add_number(out, "stopped_us", jvm->stopped_us);
+	json_add_number(out, "gc_us", jvm->gc_us);
+	json_add_number(out, "of_us", jvm->known_us);
+	json_add_number(out, "collections", jvm->collections);
+	json_add_number(out, "process_threads", jvm->threads);
+}
+
 static void json_add_finding(struct text *out, struct about *about, size_t rank)
 {
 	const struct finding *finding = about->finding;
@@ -1078,6 +1122,7 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 	json_add_number(out, "age_us", finding_age_us(finding));
 	json_add_device(out, finding);
 	json_add_unread(out, finding->unread);
+	json_add_jvm(out, finding->jvm);
 	if (finding->chain)
 		json_add_text(out, ",\"chain\":", finding->chain);
 	if (finding->before)

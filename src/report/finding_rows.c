@@ -23,6 +23,7 @@
 #define THREADS_LEAST 500  /* made more than ended a second, in hundredths */
 #define TAKEN_LEAST 20	   /* percent of full CPUs that interrupts take */
 #define TAKEN_ONE_LEAST 50 /* of one CPU, while others are idle */
+#define GC_LEAST 10	   /* percent of the time that a JVM's threads are stopped */
 #define UNSEEN_LEAST 250   /* per mille of the time */
 
 static int64_t per_mille(const struct findings *findings, int64_t us)
@@ -259,6 +260,17 @@ static bool holds_unread(const struct finding *finding, const struct findings *f
 	       (unread->late_unaccepted || busy_us * 2 >= findings->elapsed_us);
 }
 
+/* A JVM also stops its threads for other reasons. */
+static bool holds_gc(const struct finding *finding, const struct findings *findings)
+{
+	const struct source_jvm *jvm = finding->jvm;
+
+	(void)findings;
+	return jvm->known_us >= US_PER_SECOND &&
+	       ratio(jvm->gc_us, 100, jvm->known_us) >= GC_LEAST &&
+	       ratio(jvm->stopped_us, 100, jvm->known_us) >= GC_LEAST;
+}
+
 static bool holds_threads(const struct finding *finding, const struct findings *findings)
 {
 	int64_t grown = findings->threads_last - findings->threads_first;
@@ -487,6 +499,10 @@ const struct finding_row finding_rows[] = {
 	/* data that a process which is idle does not want to read, or that has just come */
 	{"unread", "requests wait unread in sockets, or connections to be accepted", "connections", false, true, takes_none, NULL, NULL, holds_unread, NULL,
 	 "{unread}|{pool}",
+	 "{process}"},
+	/* a collector that works beside the program's threads */
+	{"gc", "a JVM stops its threads to collect garbage", "garbage", false, true, takes_none, NULL, NULL, holds_gc, NULL,
+	 "Collection of garbage stops the {java_threads} threads of {culprit} {stopped} of the time|: {collections}",
 	 "{process}"},
 	/* a build, or a shell script */
 	{"forks", "very many processes are made", "forks", false, true, takes_none, NULL, NULL, holds_forks, NULL,

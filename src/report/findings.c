@@ -702,6 +702,31 @@ static void unread_find(struct findings *findings)
 	}
 }
 
+/* Finds the JVMs that stop their threads to collect garbage. */
+static void gc_find(struct findings *findings)
+{
+	const struct finding_row *row = finding_row_find("gc");
+
+	for (size_t i = 0; i < findings->status->jvm_count; i++) {
+		const struct source_jvm *jvm = &findings->status->jvms[i];
+		struct finding finding = {.row = row, .jvm = jvm, .held = true};
+		struct finding_name culprit = {.pid = jvm->pid, .tid = ABSENT};
+		struct finding *added;
+
+		if (!row->holds(&finding, findings) ||
+		    !keyed_find(&findings->processes, sizeof(struct finding_process),
+				(uint64_t)jvm->pid))
+			continue;
+		added = finding_put(findings, row, (uint64_t)jvm->pid);
+		if (!added)
+			continue;
+		*added = finding;
+		findings->count++;
+		culprit.name = name_transient_string(jvm->comm);
+		party_add(findings, added, PARTY_CULPRITS, culprit, culprit.name);
+	}
+}
+
 /* Finds what counts show, not samples. */
 static void counts_find(struct findings *findings, const struct tally *tally)
 {
@@ -734,6 +759,7 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 			    ratio(grown, 100 * US_PER_SECOND, tally->elapsed_us), maker);
 	refused_find(findings);
 	unread_find(findings);
+	gc_find(findings);
 	counted_add(findings, "unseen", findings->unseen_us, 0, none);
 }
 

@@ -91,6 +91,7 @@ struct finding {
 	const struct source_quota *quota;    /* kernel's count of the group */
 	const struct source_device *device;  /* and of the device; NULL: not known */
 	const struct source_unread *unread;  /* and of the requests that nobody reads */
+	const struct source_jvm *jvm;	     /* what the JVM counts of its stops */
 	const char *before; /* when it was found before, in words; set by a part; NULL: not known */
 };
 

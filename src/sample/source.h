@@ -23,6 +23,7 @@
 #define SOURCE_LISTENERS_MAX 16
 #define SOURCE_DEVICES_MAX 64
 #define SOURCE_UNREAD_MAX 16
+#define SOURCE_JVMS_MAX 16
 #define SOURCE_IO_LIMITS_MAX 32
 #define SOURCE_CPUS_MAX 1024
 #define SCAN_BATCH 256 /* samples of a batch: few enough to stay in the cache */
@@ -72,6 +73,17 @@ struct source_unread {
 	int64_t pid;	   /* of the process that should read; ABSENT: not known, or several */
 	int64_t threads;   /* of that process; ABSENT: not known */
 	char comm[16];	   /* of that process, or of one of several; "": not known */
+};
+
+/* A JVM, and the time in which it stopped its threads, since the source has known it. */
+struct source_jvm {
+	int64_t pid;
+	int64_t known_us;   /* how long that is */
+	int64_t stopped_us; /* time in which all Java threads were stopped; */
+	int64_t gc_us;	    /* that of pauses to collect garbage, and their number */
+	int64_t collections;
+	int64_t threads; /* Java threads, now */
+	char comm[16];
 };
 
 /* Reads and writes of a block device that have ended since it was made. */
@@ -137,6 +149,8 @@ struct source_status {
 	size_t listener_count;
 	struct source_unread unread[SOURCE_UNREAD_MAX]; /* ports with most late requests first */
 	size_t unread_count;
+	struct source_jvm jvms[SOURCE_JVMS_MAX];
+	size_t jvm_count;
 	struct source_device devices[SOURCE_DEVICES_MAX];
 	size_t device_count;
 	struct source_cpu taken[SOURCE_CPUS_MAX]; /* CPUs that are online, in order */

@@ -164,7 +164,7 @@ static void lines_make(struct shown *shown, int64_t from_us, int64_t until_us, s
 	/* quotas and limits are counted since the start, not in the window */
 	*status = shown->source.status;
 	status->quota_count = status->quotas_more = status->io_limit_count = 0;
-	status->device_count = status->unread_count = 0;
+	status->device_count = status->unread_count = status->jvm_count = 0;
 	findings_fill(findings, &gathering->tally, status, NULL);
 	lines->items = memory_get(findings->count * sizeof(*lines->items));
 	for (; lines->count < findings->count; lines->count++)

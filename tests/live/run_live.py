@@ -47,6 +47,7 @@ import case_exec  # noqa: F401
 import case_faults  # noqa: F401
 import case_findings  # noqa: F401
 import case_fleet  # noqa: F401
+import case_gc  # noqa: F401
 import case_gil  # noqa: F401
 import case_go  # noqa: F401
 import case_host  # noqa: F401

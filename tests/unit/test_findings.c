@@ -858,9 +858,9 @@ static void ages_of_requests(void **state)
 
 #define LONG_WAIT "reclaim (memory.max of /a/long/path/of/a/group/kubepods/burstable/pod123456789)"
 
-#define UNREAD(...)                                                                 \
-	{                                                                           \
-		.port = 8080, .pid = 10, .threads = 2, .comm = "nginx", __VA_ARGS__ \
+#define UNREAD(pid_, threads_, comm_, ...)                                                 \
+	{                                                                                  \
+		.port = 8080, .pid = pid_, .threads = threads_, .comm = comm_, __VA_ARGS__ \
 	}
 #define IN_CALL(tid_, comm_, state_, why_)                                                       \
 	{                                                                                        \
@@ -880,35 +880,37 @@ static void unread_requests(void **state)
 		const struct seen *seen;
 		const char *words; /* NULL: no finding */
 	} rows[] = {
-		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000), &client,
+		{UNREAD(10, 2, "nginx", .requests = 37, .late = 30, .oldest_us = 1200000), &client,
 		 "37 requests wait unread at tcp :8080 of nginx 10, the oldest for 1.2 s or "
 		 "longer; "
 		 "1.0 of its 2 threads works or waits: it sleeps in recvfrom: tcp 10.0.0.3:3306"},
-		{UNREAD(.requests = 1, .late = 1, .oldest_us = 1200000, .threads = 1), &client,
+		{UNREAD(10, 1, "nginx", .requests = 1, .late = 1, .oldest_us = 1200000), &client,
 		 "1 request waits unread at tcp :8080 of nginx 10, for 1.2 s or longer; its thread "
 		 "sleeps in recvfrom: "},
-		{UNREAD(.requests = 4, .late = 4, .oldest_us = 150000), &client, "4 requests wait"},
+		{UNREAD(10, 2, "nginx", .requests = 4, .late = 4, .oldest_us = 150000), &client,
+		 "4 requests wait"},
 		/* they have just come */
-		{UNREAD(.requests = 9, .late = 3, .oldest_us = 150000), &client, NULL},
+		{UNREAD(10, 2, "nginx", .requests = 9, .late = 3, .oldest_us = 150000), &client,
+		 NULL},
 		/* the process has nothing to do */
-		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000), &idle, NULL},
-		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000), &of_another, NULL},
+		{UNREAD(10, 2, "nginx", .requests = 37, .late = 30, .oldest_us = 1200000), &idle,
+		 NULL},
+		{UNREAD(10, 2, "nginx", .requests = 37, .late = 30, .oldest_us = 1200000),
+		 &of_another, NULL},
 		/* a process that accepts nobody is late, whatever it does */
-		{UNREAD(.unaccepted = 5, .limit = 128, .late = 5, .late_unaccepted = 5,
-			.oldest_us = 12000000),
+		{UNREAD(10, 2, "nginx", .unaccepted = 5, .limit = 128, .late = 5,
+			.late_unaccepted = 5, .oldest_us = 12000000),
 		 &idle,
 		 "5 connections wait to be accepted at tcp :8080 of nginx 10, the oldest for 12 s "
 		 "or "
 		 "longer; 5 of 128 places in its accept queue taken\n"},
 		/* one of several processes: those of its name */
-		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000, .pid = ABSENT,
-			.threads = ABSENT),
+		{UNREAD(ABSENT, ABSENT, "nginx", .requests = 37, .late = 30, .oldest_us = 1200000),
 		 &of_another,
 		 "37 requests wait unread at tcp :8080 of nginx, the oldest for 1.2 s or longer; "
-		 "1.0 threads work or wait: they sleep in recvfrom"},
+		 "1.0 thread works or waits: it sleeps in recvfrom"},
 		/* nobody is known to have it */
-		{UNREAD(.requests = 37, .late = 30, .oldest_us = 1200000, .pid = ABSENT,
-			.comm = ""),
+		{UNREAD(ABSENT, ABSENT, "", .requests = 37, .late = 30, .oldest_us = 1200000),
 		 &client, NULL},
 	};
 

@@ -6,6 +6,7 @@
 #include "proc/cpu_busy.h"
 #include "proc/devices.h"
 #include "proc/disk_stats.h"
+#include "proc/proc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,6 +157,53 @@ static void unread_describe(struct unread *unread, struct source_status *status)
 	}
 }
 
+void live_host_note_jvm(struct live_host *host, int64_t pid)
+{
+	struct live_jvm *jvm = host->jvms;
+
+	while (jvm < host->jvms + host->jvm_count && jvm->pid != pid)
+		jvm++;
+	if (jvm < host->jvms + host->jvm_count || host->jvm_count == SOURCE_JVMS_MAX)
+		return;
+	*jvm = (struct live_jvm){.pid = pid, .found_ns = clock_monotonic_ns()};
+	host->jvm_count++;
+	jvm->address = jvm_counters_find(PROC, pid);
+	if (jvm->address && !jvm_counters_read(PROC, pid, jvm->address, &jvm->first))
+		jvm->address = 0;
+}
+
+/* Forgets JVMs that have ended, and those whose process is another one by now. */
+static void jvms_describe(struct live_host *host, struct source_status *status)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < host->jvm_count; i++) {
+		struct live_jvm jvm = host->jvms[i];
+		struct jvm_counters now;
+		struct proc_stat stat;
+
+		if (proc_stat_read(PROC, 0, jvm.pid, &stat))
+			continue;
+		if (jvm.address && (!jvm_counters_read(PROC, jvm.pid, jvm.address, &now) ||
+				    now.stopped_us < jvm.first.stopped_us))
+			continue;
+		host->jvms[kept++] = jvm;
+		if (!jvm.address)
+			continue;
+		status->jvms[status->jvm_count] = (struct source_jvm){
+			.pid = jvm.pid,
+			.known_us = (clock_monotonic_ns() - jvm.found_ns) / NS_PER_US,
+			.stopped_us = now.stopped_us - jvm.first.stopped_us,
+			.gc_us = now.gc_us - jvm.first.gc_us,
+			.collections = now.collections - jvm.first.collections,
+			.threads = now.threads,
+		};
+		snprintf(status->jvms[status->jvm_count++].comm, sizeof(status->jvms[0].comm),
+			 "%.15s", stat.comm);
+	}
+	host->jvm_count = kept;
+}
+
 /* Finds "total=123" in the line that begins with that word; Documentation/accounting/psi.rst. */
 static bool total_find(const char *text, const char *word, int64_t *total_us)
 {
@@ -247,6 +295,7 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	taken_describe(host, status);
 	listeners_describe(&host->listeners, status);
 	unread_describe(&host->unread, status);
+	jvms_describe(host, status);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		int64_t before_ns = clock_monotonic_ns();
 

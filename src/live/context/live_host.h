@@ -10,9 +10,17 @@
 #include "proc/cgroup.h"
 #include "proc/cpu_quota.h"
 #include "proc/io_limits.h"
+#include "proc/jvm_counters.h"
 #include "proc/listeners.h"
 #include "sample/source.h"
 #include "waits/unread.h"
+
+/* A JVM of which a thread was sampled. */
+struct live_jvm {
+	int64_t pid, found_ns;
+	uint64_t address; /* of its counters; 0: it shows none */
+	struct jvm_counters first;
+};
 
 struct live_host {
 	struct live_context *context;
@@ -20,6 +28,8 @@ struct live_host {
 	struct io_limits io_limits;
 	struct listeners listeners;
 	struct unread unread;
+	struct live_jvm jvms[SOURCE_JVMS_MAX]; /* those that came first */
+	size_t jvm_count;
 	struct cgroup_mount groups;		  /* cgroup v2: for its files of pressure */
 	struct source_cpu taken[SOURCE_CPUS_MAX]; /* at the last status */
 	size_t taken_count;
@@ -27,6 +37,10 @@ struct live_host {
 	struct cache paths;		 /* cgroup paths of threads in RQ: live_runq.c */
 };
 
+/* The name of the thread by which a JVM is known: the one that stops the others. */
+#define LIVE_JVM_THREAD "VM Thread"
+/* Notes a JVM, and reads its counters if it is new. */
+void live_host_note_jvm(struct live_host *host, int64_t pid);
 void live_host_init(struct live_host *host, struct live_context *context);
 void live_host_done(struct live_host *host);
 

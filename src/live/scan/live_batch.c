@@ -287,6 +287,9 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 	}
 	record_sample(record, &live->context.now.scan_time, state, sample);
 	scan_fill(&live->batch.scan, shares, sample);
+	if (live->source.describes_host && sample->thread.comm &&
+	    !strcmp(sample->thread.comm, LIVE_JVM_THREAD))
+		live_host_note_jvm(&live->host, sample->thread.pid);
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
 		live_namespace_waker(&live->context, sample);
 	if (sample_request(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) ==

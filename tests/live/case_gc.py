@@ -1,0 +1,112 @@
+"""A JVM that stops its threads to collect garbage: how long, against the JVM's own log of its stops; and JVMs that hardly stop."""
+import glob
+import os
+import re
+import subprocess
+import time
+
+from case_findings import begin, end, problems
+from harness import SLOW, case, check
+from parts import program
+
+SECONDS = 4
+
+# Threads that make garbage all the time, or with naps, and keep so many pieces of a kilobyte each.
+JAVA = """
+import java.util.*;
+public class Garbage {
+    public static void main(String[] args) throws Exception {
+        int keep = Integer.parseInt(args[0]);
+        for (int i = 0; i < 2; i++)
+            new Thread(() -> {
+                List<byte[]> kept = new ArrayList<>();
+                long made = 0;
+                Random random = new Random(1);
+                while (true) {
+                    byte[] piece = new byte[1000];
+                    if (args.length > 1 && ++made % 1000 == 0)
+                        try { Thread.sleep(5); } catch (InterruptedException e) { return; }
+                    if (kept.size() < keep) kept.add(piece); else kept.set(random.nextInt(keep), piece);
+                }
+            }).start();
+        System.out.println("ready");
+    }
+}
+"""
+KEPT = 15000  # of two threads, they fill half of a heap of 64 MB
+STOP = re.compile(r"^\[([\d.]+)s\].* Total: +(\d+) ns", re.M)  # seconds since the JVM began, at its end
+
+
+class Jvm:
+    def __init__(self, ctx, keep, *options, java=None, naps=()):
+        self.directory = ctx.temporary()
+        with open(self.directory + "/Garbage.java", "w") as file:
+            file.write(JAVA)
+        compiler = program("javac", "default-jdk-headless")
+        subprocess.run([compiler, "-d", self.directory, self.directory + "/Garbage.java"], check=True, capture_output=True)
+        self.log = self.directory + "/stops"
+        self.begun = time.monotonic()
+        self.process = subprocess.Popen([java or program("java", "default-jdk-headless"), "-Xlog:safepoint:file=" + self.log, *options, "-cp", self.directory,
+                                         "Garbage", str(keep), *naps], stdout=subprocess.PIPE)
+        check(self.process.stdout.readline() == b"ready\n", "no JVM")
+        time.sleep(1)
+
+    def stops(self, seconds):
+        """By the JVM's log, of the last seconds: number of stops, their share of the time, and that of the longest one."""
+        with open(self.log) as file:
+            stops = [(float(at), int(ns) / 1e9) for at, ns in STOP.findall(file.read())]
+        last = time.monotonic() - self.begun
+        kept = [(at, took) for at, took in stops if last - seconds < at]
+        return len(kept), sum(took for _, took in kept) / seconds, max((took for _, took in kept), default=0) / seconds
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def gc_of(ctx, jvm):
+    objects = end(begin(ctx, None, seconds=SECONDS), SECONDS)[0]
+    return next((told for told in problems(objects) if told["finding"] == "gc" and told["culprits"][0]["pid"] == jvm.process.pid), None)
+
+
+@case
+def gc_of_small_heaps(ctx):
+    """A heap that is too small: the share of the time in which its threads are stopped is that of the JVM's log."""
+    for options in (("-XX:+UseSerialGC",), ("-XX:+UseG1GC",), ("-XX:+UseParallelGC",)):
+        jvm = Jvm(ctx, KEPT, "-Xmx64m", *options)
+        try:
+            told = gc_of(ctx, jvm)
+            count, share, longest = jvm.stops(told["of_us"] / 1e6 if told else SECONDS)
+            check(share > 0.15, "%s: the heap is large enough: stopped for %.0f %% of the time", options, share * 100)
+            check(told, "%s: no finding, though stopped for %.0f %% of the time", options, share * 100)
+            print("# %s; the JVM's log: %.0f %%, %d stops" % (told["text"], share * 100, count))
+            # the longest stop may have begun before the window, or ended after the report
+            check(abs(told["stopped_us"] / told["of_us"] - share) < 0.1 + longest, "%s: %.2f, not %.2f", options, told["stopped_us"] / told["of_us"], share)
+            check(told["gc_us"] <= told["stopped_us"] * 1.05, "%s: collected for %d us, stopped for %d", options, told["gc_us"], told["stopped_us"])
+            # a stop may be for a young and a full collection
+            check(0.5 * count <= told["collections"] <= 2.2 * count + 2, "%s: %d collections, %d stops", options, told["collections"], count)
+            check(0.5 <= told["of_us"] / 1e6 / SECONDS <= 1.5 * SLOW, "%s: known for %d us", options, told["of_us"])
+            threads = len(glob.glob("/proc/%d/task/*" % jvm.process.pid))
+            check(3 <= told["process_threads"] < threads, "%d Java threads of %d", told["process_threads"], threads)
+        finally:
+            jvm.end()
+
+
+@case
+def gc_that_stops_nobody(ctx):
+    """A heap with room to spare, a collector that works beside the threads, and a JVM that shows nobody its counters: no finding."""
+    newer = sorted(glob.glob("/usr/lib/jvm/temurin-2*/bin/java"))
+    kinds = [(10, ("-XX:+UseSerialGC", "-Xmx400m", "-Xmn300m"), None), (KEPT, ("-XX:+UseSerialGC", "-Xmx64m", "-XX:+PerfDisableSharedMem"), None)]
+    if newer:
+        kinds.append((KEPT, ("-XX:+UseZGC", "-Xmx200m"), newer[-1]))
+    for keep, options, java in kinds:
+        jvm = Jvm(ctx, keep, *options, java=java, naps=("naps",) if keep < KEPT else ())
+        try:
+            told = gc_of(ctx, jvm)
+            _, share, _ = jvm.stops(SECONDS)
+            print("# %s: stopped for %.1f %% of the time" % (options, share * 100))
+            check(not told, "%s: %s", options, told and told["text"])
+            check(share < 0.08 or "Perf" in options[-1], "%s: stopped for %.0f %% of the time", options, share * 100)
+        finally:
+            jvm.end()
