@@ -200,6 +200,7 @@ static void live_close(struct source *source)
 	runtime_locks_done(&live->runtime_locks);
 	live_parsers_end(&live->context);
 	live_host_done(&live->host);
+	cgroup_events_done(&live->cgroup_events);
 	episodes_clear(&live->episodes);
 	free(live->walk.arrived_ns);
 	index_clear(&live->walk.ambiguous);
@@ -500,7 +501,10 @@ static int traced_of_source(struct source *source, bool all, uint64_t needs, tra
 
 static void events_of_source(struct source *source, uint64_t needs, event_callback *take, void *to)
 {
-	live_events(&((struct live *)source)->context, needs, take, to);
+	struct live *live = (struct live *)source;
+
+	live_events(&live->context, needs, take, to);
+	live_cgroup_events(&live->context, &live->cgroup_events, take, to);
 }
 
 static int64_t wakeups_of_source(struct source *source, wake_callback *take, void *to)

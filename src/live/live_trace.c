@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define PROC "/proc"
+
 _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 		       HISTOGRAM_FIRST_NS == 1 << (LATENCY_SHIFT + 1),
 	       "the kernel's buckets are the report's");
@@ -178,6 +180,14 @@ struct reported {
 	void *to;
 };
 
+/* The same for events of control groups. */
+struct cgroup_reported {
+	struct live_context *context;
+	const struct cgroup_events *events;
+	event_callback *take;
+	void *to;
+};
+
 static void event_take(void *to, const struct trace_event *event)
 {
 	const struct reported *reported = to;
@@ -220,6 +230,35 @@ void live_events(struct live_context *context, uint64_t needs, event_callback *t
 		clock_utc_of_us(0), take, to};
 
 	event_reader_take(&context->kernel.events, event_take, &reported);
+}
+
+static void cgroup_event_take(void *to, enum cgroup_event_kind kind, const char *path,
+			      int64_t count)
+{
+	const struct cgroup_reported *reported = to;
+	struct sample who = *sample_absent();
+	struct text limit = {0};
+
+	text_add_format(&limit, "%s of %s", cgroup_event_limit(reported->events, kind), path);
+	if (count > 1)
+		text_add_format(&limit, ", %lld times", (long long)count);
+	who.scan.time_us = clock_utc_us();
+	who.event.outcome = cgroup_event_name(kind);
+	who.wait.on = name_transient_string(text_string(&limit));
+	text_done(&limit);
+	if (filter_eval_thread(reported->context->wants.filter, &who, UINT64_MAX) !=
+	    VERDICT_REFUSED)
+		reported->take(reported->to, &trace_row_of(LATENCY_INCIDENTS)->kind, &who, ABSENT);
+}
+
+void live_cgroup_events(struct live_context *context, struct cgroup_events *events,
+			event_callback *take, void *to)
+{
+	struct cgroup_reported reported = {context, events, take, to};
+
+	if (context->config.traces & 1u << LATENCY_INCIDENTS)
+		cgroup_events_read(events, PROC, clock_monotonic_ns(), cgroup_event_take,
+				   &reported);
 }
 
 int live_traced(struct live_context *context, bool all, uint64_t needs, trace_callback *take,

@@ -348,7 +348,7 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 		.groups = CALLS, .report = open_describe, .event = open_event},
 	[LATENCY_INCIDENTS] = {
 		.kind = {.name = "incidents",
-			 .help = "processes that were killed or failed, threads stuck in D",
+			 .help = "processes killed or failed, threads stuck in D, limits of control groups hit",
 			 .columns = "outcome,signal,sender_pid,sender_comm,waits_on,wchan", .known = KNOWN_EVENT,
 			 .single = true, .stuck = true, .recorded = true},
 		.groups = 1u << GROUP_END, .more_groups = 1u << GROUP_SIGNAL,

@@ -189,3 +189,99 @@ def incidents_recorded(ctx):
     before = ctx.plain("--replay", directory, "-p", victim.pid, "--to", time_of, "-g", "state,comm", "--csv", "--report")
     before.finish_plain()
     check("python3" in before.out.decode() and "ON" in before.out.decode(), "%s", before.out.decode())
+
+
+PIDS = "/sys/fs/cgroup/pids"
+# Begins processes until the kernel refuses one, once more for each line that it reads.
+FORKS = """
+import os, sys, time
+children = []
+def fork():
+    while len(children) < 20:
+        try:
+            child = os.fork()
+        except BlockingIOError:
+            return
+        if not child:
+            time.sleep(1000)
+        children.append(child)
+for line in sys.stdin:
+    fork()
+    print(len(children), flush=True)
+for child in children:
+    os.kill(child, 9)
+    os.wait()
+"""
+
+
+def group_made(ctx, controller, **files):
+    path = "%s/tsnap-test-%d" % (controller, os.getpid())
+    os.mkdir(path)
+    ctx.at_end(lambda: os.rmdir(path))
+    for name, value in files.items():
+        with open("%s/%s" % (path, name.replace("__", ".")), "w", encoding="ascii") as file:
+            file.write(str(value))
+    return path
+
+
+def of_group(rows, path):
+    """Outcomes and times of a group's incidents."""
+    name = path[path.index("/tsnap-test"):]
+    return [(row["outcome"], row["waits_on"]) for row in rows if " of %s" % name in row["waits_on"]]
+
+
+def counted(path, name, word):
+    with open("%s/%s" % (path, name), encoding="ascii") as file:
+        return dict(line.split() for line in file)[word]
+
+
+@case
+def incidents_of_groups(ctx):
+    """Forks that a group's limit refuses, and groups without memory, as often as the kernel counts; not what it counted before, nor groups that
+    stay within their limit; also in a recording."""
+    if not os.path.isdir(PIDS) or not os.path.exists(MEMORY + "/memory.oom_control"):
+        raise Skip("no controllers of version 1")
+    group = group_made(ctx, PIDS, pids__max=4)
+    memory = group_made(ctx, MEMORY, memory__limit_in_bytes=LIMIT_BYTES)
+    if "oom_kill " not in open(memory + "/memory.oom_control", encoding="ascii").read():
+        raise Skip("the kernel does not count a group's kills (before 4.13)")
+    directory = ctx.temporary()
+    forks = python(FORKS, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        with open(group + "/cgroup.procs", "w", encoding="ascii") as file:
+            file.write(str(forks.pid))
+
+        def refuse():
+            forks.stdin.write(b"\n")
+            forks.stdin.flush()
+            check(int(forks.stdout.readline()) == 3, "the limit does not hold")
+
+        refuse()  # before anyone looks
+        tool, recorder = begin(ctx, "-d", 9 * SLOW), ctx.plain("-o", directory, "-F", 20, "--flush", 0.5)
+        time.sleep(3 * SLOW)
+        before = int(counted(group, "pids.events", "max"))
+        check(before >= 1, "nothing was counted")
+        refuse()
+        eater = python(EATER, stdin=subprocess.PIPE)
+        with open(memory + "/tasks", "w", encoding="ascii") as file:
+            file.write(str(eater.pid))
+        eater.stdin.write(b"\n")
+        eater.stdin.flush()
+        check(eater.wait(START_S) == -signal.SIGKILL, "the eater of memory ended by itself")
+        time.sleep(2.5 * SLOW)
+        rows = tool.finish()
+        recorder.signal(signal.SIGINT)
+        recorder.finish_plain()
+        check(int(counted(group, "pids.events", "max")) == before + 1, "counted %s", counted(group, "pids.events", "max"))
+        name, memory_name = group[len(PIDS):], memory[len(MEMORY):]
+        wanted = [("fork refused", "pids.max of " + name), ("out of memory", "memory.limit_in_bytes of " + memory_name)]
+        check(sorted(of_group(rows, group)) == wanted, "%s", of_group(rows, group))
+        replayed = ctx.plain("--csv", "--replay", directory, "--trace", "incidents").finish()
+        check(sorted(of_group(replayed, group)) == wanted, "recorded: %s", of_group(replayed, group))
+        check(of(rows, eater.pid)[0][0] == "oom killed", "%s", of(rows, eater.pid))
+        filtered = ctx.plain("--csv", "--replay", directory, "--trace", "incidents", "--filter", "outcome='fork refused'").finish()
+        check(of_group(filtered, group) == wanted[:1], "filtered: %s", filtered)
+    finally:
+        forks.stdin.close()
+        forks.wait()
+        forks.stdout.close()

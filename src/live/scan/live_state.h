@@ -23,6 +23,7 @@
 #include "live/chains/live_chains.h"
 #include "unwind/runtime/runtime_locks.h"
 #include "live_wakeups.h"
+#include "proc/cgroup_events.h"
 #include "sample/proc_values.h"
 #include "sample/filter/filter.h"
 #include "sample/source.h"
@@ -93,6 +94,7 @@ struct live {
 	struct live_wakeups wakeups;
 	struct runtime_locks runtime_locks;
 	struct live_host host;
+	struct cgroup_events cgroup_events;
 	struct live_accounts accounts;
 	struct live_growth growth;
 	struct live_self self;
