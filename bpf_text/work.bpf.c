@@ -17,10 +17,28 @@ static inline struct work_slot *work_find(struct thread_state *thread)
 	return work && begun_boot_ns && work->begun_boot_ns == begun_boot_ns ? work : 0;
 }
 
+/* Reports a slow piece, with what it consisted of. */
+static inline void work_slow(struct latency_key *key, const __u64 parts_ns[WORK_PARTS],
+			     __u64 now_ns, __u64 ns)
+{
+#ifdef SLOWER_NS
+	const struct work_parts *parts = (const struct work_parts *)parts_ns;
+
+	if (ns >= SLOWER_NS)
+		event_report(key, now_ns, ns, parts);
+#endif
+}
+
 /* Adds a piece to the sums of its bucket. */
 static inline void work_count(struct work_slot *work, struct thread_state *thread, __u64 now_ns)
 {
 	__u64 ns = now_ns - work->began_ns;
+	const __u64 parts_ns[WORK_PARTS] = {
+		[WORK_CPU] = thread->sched.cpu_ns - work->totals[WORK_CPU],
+		[WORK_RUNQ] = thread->sched.runq_ns - work->totals[WORK_RUNQ],
+		[WORK_DISK] = thread->sched.disk_ns - work->totals[WORK_DISK],
+		[WORK_SLEEP] = thread->sched.sleep_ns - work->totals[WORK_SLEEP],
+	};
 	struct latency_key key = {};
 	struct latency *latency;
 	struct work_sums *sums;
@@ -29,7 +47,7 @@ static inline void work_count(struct work_slot *work, struct thread_state *threa
 		return;
 	key.what[WORK_CALL] = work->call;
 	key.what[WORK_BUCKET] = latency_bucket(ns);
-	slow_event(&key, thread, now_ns, ns); /* there may be no histograms */
+	work_slow(&key, parts_ns, now_ns, ns); /* there may be no histograms */
 	latency = latency_of(&key);
 	if (!latency)
 		return;
@@ -39,10 +57,8 @@ static inline void work_count(struct work_slot *work, struct thread_state *threa
 		latency->max_ns = ns;
 	sums = (struct work_sums *)latency->buckets;
 	sums->count++;
-	sums->parts_ns[WORK_CPU] += thread->sched.cpu_ns - work->totals[WORK_CPU];
-	sums->parts_ns[WORK_RUNQ] += thread->sched.runq_ns - work->totals[WORK_RUNQ];
-	sums->parts_ns[WORK_DISK] += thread->sched.disk_ns - work->totals[WORK_DISK];
-	sums->parts_ns[WORK_SLEEP] += thread->sched.sleep_ns - work->totals[WORK_SLEEP];
+	for (int part = 0; part < WORK_PARTS; part++)
+		sums->parts_ns[part] += parts_ns[part];
 }
 
 /* After a thread has fallen asleep, and its totals have the time until then. In the idle call that

@@ -29,6 +29,11 @@ struct work_slot {
 	__u64 totals[WORK_PARTS]; /* the thread's totals when it began */
 };
 
+/* trace_event.data of LATENCY_WORK. */
+struct work_parts {
+	__u64 ns[WORK_PARTS];
+};
+
 /* What is added up of pieces of one bucket: it takes the place of latency.buckets, as the key of
  * the histogram has the bucket. latency.amount is the time in the idle call before. */
 struct work_sums {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/trace_table.h"
+#include "base/clock.h"
 #include "base/names.h"
 #include "kernel/own_probe.h"
 #include "kernel/probe_table.h"
@@ -283,6 +284,22 @@ static void incident_event(const struct trace_event *event, bool registers_marke
 
 #define KINDS_MASKED 32 /* bits of a mask of kinds */
 
+static void work_event(const struct trace_event *event, bool registers_marked, struct sample *who,
+		       bool *compat)
+{
+	struct work_parts parts;
+
+	(void)registers_marked;
+	(void)compat;
+	if (event->data_bytes != sizeof(parts))
+		return;
+	memcpy(&parts, event->data, sizeof(parts));
+	who->sums.cpu_us = (int64_t)parts.ns[WORK_CPU] / NS_PER_US;
+	who->sums.runq_us = (int64_t)parts.ns[WORK_RUNQ] / NS_PER_US;
+	who->sums.dwait_us = (int64_t)parts.ns[WORK_DISK] / NS_PER_US;
+	who->sums.sleep_us = (int64_t)parts.ns[WORK_SLEEP] / NS_PER_US;
+}
+
 static void work_describe(const struct latency_key *key, struct sample *sample, bool *compat)
 {
 	(void)compat;
@@ -358,7 +375,7 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 			 .help = "pieces of work, from the wake-up in a thread's idle call to its next sleep there",
 			 .columns = "syscall", .known = NEED_SYSCALL, .splits = true},
 		.groups = SWITCHES, .needs = NEED_SYSCALL | NEED_WAIT_CLASS | NEED_TOTALS,
-		.report = work_describe, .event = call_event, .of_call = true},
+		.report = work_describe, .event = work_event},
 };
 /* clang-format on */
 

@@ -19,6 +19,10 @@ const struct column event_columns[] = {
 	{"connect_ns", "CONNECT", "", KIND_NS, ROLE_MEASURE, 0, 7, AT(who.event.connect_ns)},
 	{"retransmits", "RETRANSMITS", "", KIND_NUMBER, ROLE_MEASURE, 0, 11,
 	 AT(who.event.retransmits)},
+	{"cpu_us", "CPU_US", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(who.sums.cpu_us)},
+	{"runq_us", "RUNQ_US", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(who.sums.runq_us)},
+	{"dwait_us", "DWAIT_US", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(who.sums.dwait_us)},
+	{"sleep_us", "SLEEP_US", "", KIND_NUMBER, ROLE_MEASURE, 0, 7, AT(who.sums.sleep_us)},
 };
 
 const size_t event_column_count = sizeof(event_columns) / sizeof(event_columns[0]);

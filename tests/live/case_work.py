@@ -110,3 +110,25 @@ def work_accept(ctx):
     if not served.truth["disk_ns"] or disk_ns > 1.03 * served.truth["disk_ns"]:
         check(False, "disk: %d ns, the reads took %d", disk_ns, served.truth["disk_ns"])
     check(disk_ns > 0, "no disk")
+
+
+@case(paired=True)
+def work_slower(ctx):
+    """Each slow piece is an event with what it consisted of: these add up to its time, and the pieces that nap are slow by their sleep."""
+    workload = ctx.workload("pieces", idle="futex", pieces=PIECES, cpu_ms=2, slow_every=20, slow_ms=100)
+    tool = ctx.plain("--csv", "--trace", "work", "--slower", "90ms", "-g", "tid,comm", "-p", workload.pid)
+    let_pass(1)
+    for rounds in range(1, 6):  # the thread's idle call becomes known
+        workload.say("warm")
+        workload.wait_done(rounds)
+        let_pass(0.5)
+    known = len(tool.rows())
+    workload.say("go")
+    workload.wait_done(6)
+    let_pass(1)
+    rows = [row for row in tool.interrupt()[known:] if row["tid"] == str(workload.tid)]
+    slow = [row for row in rows if int(row["sleep_us"]) >= 99000]
+    check(len(slow) == PIECES // 20, "%d slow pieces napped, not %d: %s", len(slow), PIECES // 20, rows)
+    for row in rows:
+        parts_us = sum(int(row[name]) for name in ("cpu_us", "runq_us", "dwait_us", "sleep_us"))
+        check(abs(parts_us - int(row["duration_ns"]) / 1000) <= 5, "parts of %d us: %s", parts_us, row)
