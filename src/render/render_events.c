@@ -6,6 +6,7 @@
 #include "report/distribution.h"
 #include "report/event_list.h"
 #include "report/report.h"
+#include "sample/wait_rule.h"
 
 #include <string.h>
 
@@ -120,18 +121,34 @@ static uint64_t events_needs(const void *state)
 
 	return events_only(events->report) ||
 			       (events->stuck_kind && !events->report->events_unasked)
-		       ? column_list_needs(&events->list.list)
+		       ? column_list_needs(&events->list.list) |
+				 (events->stuck_kind ? NEED_WAIT_CLASS : 0)
 		       : 0;
 }
 
-/* Adds an event if the thread has been in D for long, once for each wait. */
+/* What a thread is stuck in that waits for long; NULL: in nothing. Threads wait in S for file
+ * systems whose server is a process, and in D for those of a disk or another host. */
+static const char *stuck_outcome(const struct sample *sample)
+{
+	if (sample->now.state == STATE_DISK)
+		return "stuck in D";
+	return sample->now.state == STATE_SLEEP &&
+			       wait_class_traits(sample->wait.why) & WAIT_FOR_FILE
+		       ? "stuck on a file"
+		       : NULL;
+}
+
+/* Adds an event if the thread has been stuck for long, once for each wait. */
 static void stuck_take(struct events *events, const struct sample *sample)
 {
 	struct sample stuck = *sample;
+	const char *outcome;
 	int64_t *known, since_us;
 
-	if (sample->now.state != STATE_DISK || sample->now.state_us == ABSENT ||
-	    sample->now.state_us < STUCK_US)
+	if (sample->now.state_us == ABSENT || sample->now.state_us < STUCK_US)
+		return;
+	outcome = stuck_outcome(sample);
+	if (!outcome)
 		return;
 	if (events->stuck.count == SLEEP_STACKS_MAX)
 		keyed_empty(&events->stuck);
@@ -140,7 +157,7 @@ static void stuck_take(struct events *events, const struct sample *sample)
 	if (since_us - *known < US_PER_SECOND) /* the clock may be set while it waits */
 		return;
 	*known = since_us;
-	stuck.event.outcome = name_of_string("stuck in D");
+	stuck.event.outcome = name_of_string(outcome);
 	event_list_add(&events->list, events->stuck_kind, &stuck, sample->now.state_us * NS_PER_US);
 }
 

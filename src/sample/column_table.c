@@ -98,7 +98,8 @@ static struct column columns[] = {
 	 ROLE_KEY, 0, 20, AT(event.server)},
 	{"outcome", "OUTCOME",
 	 "with --trace connections: closed, reset, aborted, timed out, failed or abandoned; with "
-	 "--trace incidents: killed, core dumped, oom killed, exit and its status, stuck in D, and "
+	 "--trace incidents: killed, core dumped, oom killed, exit and its status, stuck in D or "
+	 "on a file, and "
 	 "of control groups: fork refused, out of memory",
 	 KIND_TEXT, ROLE_KEY, 0, 9, AT(event.outcome)},
 	{"signal", "SIGNAL", "with --trace incidents: signal that ended the process", KIND_TEXT,

@@ -40,7 +40,7 @@ struct trace_kind {
 	bool quota;    /* part of an event may be for a quota, and that time is the amount */
 	bool splits;   /* events consist of parts, and the amount is the idle time before them */
 	bool fails;    /* events have an errno; failed ones are counted */
-	bool stuck;    /* threads that stay in D are events, too, from samples */
+	bool stuck;    /* threads that are stuck in a wait are events, too, from samples */
 	bool recorded; /* rare: a recorder (-o) has it, also without --trace */
 	bool slower;   /* --slower reports it, unless --trace names kinds */
 	bool screen;   /* --top measures it for screens of durations, unless --trace names kinds */

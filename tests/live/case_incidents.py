@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 
+import case_kernel_waits
 from harness import SLOW, START_S, Skip, case, check, wait_until
 
 MEMORY = "/sys/fs/cgroup/memory"  # control groups of version 1
@@ -285,3 +286,18 @@ def incidents_of_groups(ctx):
         forks.stdin.close()
         forks.wait()
         forks.stdout.close()
+
+
+@case(thorough=True)
+def incidents_of_mounts(ctx):
+    """A thread that has waited ten seconds for a file of a mount whose server is stopped is told once, with the mount; one that sleeps is not."""
+    tool = begin(ctx, "-d", 14 * SLOW)
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    try:
+        waiter, _, folder = case_kernel_waits.begin(ctx, case_kernel_waits.FUSE)
+        rows = [row for row in tool.finish() if row["outcome"].startswith("stuck") and row["pid"] in (str(waiter), str(sleeper.pid))]
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+    check([(row["pid"], row["outcome"]) for row in rows] == [(str(waiter), "stuck on a file")], "%s", rows)
+    check(folder in rows[0]["waits_on"] and 10e9 <= int(rows[0]["duration_ns"]) < 12e9, "%s", rows)
