@@ -140,7 +140,7 @@ static void longest_come_first(void **state)
 	struct grid grid = {0};
 
 	assert_int_equal(event_list_init(&events, "tid,syscall,samples", "errno,cpu_us", &e), 0);
-	assert_int_equal(events.list.count, 11);
+	assert_int_equal(events.list.count, 15);
 	events.slower_us = 20000;
 	who.scan.time_us = 1000000;
 	who.thread.tid = 7;
@@ -156,8 +156,8 @@ static void longest_come_first(void **state)
 			    "1970-01-01T00:00:01.000000Z  calls     30.0 ms        8  ENOENT\n"
 			    "1970-01-01T00:00:01.000000Z  calls     20.0 ms        7  -\n");
 	event_rows_fill(&events, &grid);
-	assert_int_equal(grid.list->count, 11);
-	assert_int_equal(grid_row(&grid, 0)[8].number, 7);
+	assert_int_equal(grid.list->count, 15);
+	assert_int_equal(grid_row(&grid, 0)[12].number, 7);
 	for (int i = 2; i < EVENTS_KEPT_MAX + 3; i++)
 		event_list_add(&events, &calls, &who, 1);
 	assert_int_equal(events.refused, 3);
@@ -181,7 +181,7 @@ static void values_of_proc_are_not_behind_the_sample(void **state)
 	struct grid grid = {0};
 
 	assert_int_equal(event_list_init(&events, "tid", "cpus_allowed_list,sigq", &e), 0);
-	assert_int_equal(events.list.count, 11);
+	assert_int_equal(events.list.count, 15);
 	events.slower_us = 20000;
 	event_list_add(&events, &calls, &who, 1);
 	memset(&who, 0x55, sizeof(who));
@@ -189,10 +189,10 @@ static void values_of_proc_are_not_behind_the_sample(void **state)
 	who.proc_values = &values;
 	event_list_add(&events, &calls, &who, 2);
 	event_rows_fill(&events, &grid);
-	assert_null(grid_row(&grid, 0)[9].text);
-	assert_null(grid_row(&grid, 0)[10].text);
-	assert_string_equal(grid_row(&grid, 1)[9].text, "0-3");
-	assert_null(grid_row(&grid, 1)[10].text);
+	assert_null(grid_row(&grid, 0)[13].text);
+	assert_null(grid_row(&grid, 0)[14].text);
+	assert_string_equal(grid_row(&grid, 1)[13].text, "0-3");
+	assert_null(grid_row(&grid, 1)[14].text);
 	grid_done(&grid);
 	event_list_done(&events);
 }
