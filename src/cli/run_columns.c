@@ -68,8 +68,9 @@ static int values_last(struct column_list *list, struct error *e)
 static int record_columns(struct report *report, struct error *e)
 {
 	return column_list_add(&report->list,
-			       filter_wants_work(&report->filter) ? "ppid,script,findings"
-								  : "ppid,script",
+			       filter_wants_work(&report->filter)
+				       ? "ppid,script,findings,connection,serves"
+				       : "ppid,script",
 			       false, e);
 }
 

@@ -262,7 +262,7 @@ static unsigned int sandbox_uses(const struct live *live)
 		uses |= SANDBOX_WRITES;
 	if (needs & (NEED_KSTACK | NEED_WAKER_STACK))
 		uses |= SANDBOX_STACKS;
-	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WAIT_CLASS | NEED_NET) ||
+	if (needs & (NEED_CONNECTION | NEED_WAITS | NEED_WAIT_CLASS | NEED_NET | NEED_SERVES) ||
 	    live->context.wants.work)
 		uses |= SANDBOX_NAMESPACES;
 	/* not for columns that --top may show later: whoever has descriptors can write */

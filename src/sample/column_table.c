@@ -144,6 +144,10 @@ static struct column columns[] = {
 	{"evicted_bytes", "EVICTED_BYTES",
 	 "bytes of that file that were evicted a moment ago, for lack of memory", KIND_NUMBER,
 	 ROLE_MAX, NEED_CACHE, 13, AT(file.evicted)},
+	{"serves", "SERVES",
+	 "TCP connection on which the thread owes an answer, as its client's column connection has "
+	 "it",
+	 KIND_TEXT, ROLE_KEY, NEED_SERVES, 30, AT(file.serves)},
 	{"waits_on", "WAITS_ON", "what the thread waits for: lock, connection, pipe, process, ...",
 	 KIND_TEXT, ROLE_KEY, NEED_WAITS, 25, AT(wait.on)},
 	{"waits_onsum", "WAITS_ON*", "waits_on with * for ids, clients' ports and lock addresses",

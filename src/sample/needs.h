@@ -66,6 +66,7 @@
 #define NEED_REQUEST SAMPLE_NEED(49)	    /* request, app_script, app_function */
 #define NEED_CACHE SAMPLE_NEED(52)	    /* file_bytes .. evicted_bytes */
 #define NEED_INTERRUPTS SAMPLE_NEED(53)	    /* hardirq_s, softirq_s, steal_s, in accounts of CPUs */
+#define NEED_SERVES SAMPLE_NEED(54)	    /* serves */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
@@ -197,6 +198,8 @@ enum need_probe {
 	    "waits, folded") \
 	ROW(NEED_NET, NEED_FILE, FROM_WAIT, 0, 0, COST_SAMPLED, "net", \
 	    "file, sets in the thread's memory, and tcp_info of the connection (sock_diag), once a second") \
+	ROW(NEED_SERVES, NEED_FILE, FROM_WAIT, 0, 0, COST_SAMPLED, "serves", \
+	    "sockets that threads of servers were seen to wait for, and tcp_info of those (sock_diag), once a wait") \
 	ROW(NEED_WCHAN, 0, FROM_WAIT, 0, 0, COST_SAMPLED, "wchan", \
 	    "/proc/TID/wchan") \
 	ROW(NEED_APP, 0, FROM_APP, IS_SHOWN, 0, COST_SAMPLED, "app", \

@@ -117,6 +117,7 @@ struct sample_event {
 struct sample_fd {
 	int64_t fd;
 	const char *name, *namesum, *type, *connection, *remote;
+	const char *serves; /* connection whose request it works on, waits/served.c */
 	int64_t size, cached, dirty, evicted; /* bytes, of the page cache */
 };
 

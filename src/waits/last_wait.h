@@ -40,7 +40,7 @@ struct last_wait {
 	bool of_thread; /* the facts are of this thread alone: other threads in the same call may
 			   have others */
 	uint64_t known; /* NEED_* */
-	const char *connection, *remote, *filetype, *waits_on, *wchan;
+	const char *connection, *remote, *filetype, *waits_on, *wchan, *serves;
 	struct wait_facts facts;
 	/* facts of an earlier lookup in the same wait, used while a scan has no time to look
 	 * again */

@@ -172,12 +172,12 @@ static const struct served *served_search(struct wait *wait)
 	if (connection && connection->searched_ns &&
 	    wait->now_ns - connection->searched_ns < again_ns)
 		return NULL;
-	if (!is_only_thread(wait))
+	if (wait->tid != wait->pid)
 		return NULL;
 	connection = cache_get(&served, (uint64_t)wait->tid, wait->now_ns, &added);
 	connection->searched_episode = wait->episode;
 	wait->pending = false;
-	connection->fd = connection_search(wait, &connection->inode);
+	connection->fd = is_only_thread(wait) ? connection_search(wait, &connection->inode) : -1;
 	connection->searched_ns = wait->pending ? 0 : wait->now_ns;
 	wait->facts.changes |= wait->pending;
 	wait->pending |= pending;
@@ -194,16 +194,38 @@ static bool is_open(const struct wait *wait, const struct served *connection)
 	       proc_fd_is(wait->waits->root, wait->pid, wait->tid, connection->fd, link);
 }
 
-void served_describe(struct wait *wait)
+/* The thread's connection, as noted or searched for; NULL: none is known. */
+static const struct served *served_find(struct wait *wait, bool searches)
 {
 	const struct served *connection = cache_find(&served, (uint64_t)wait->tid);
+
+	if (connection && is_open(wait, connection))
+		return connection;
+	return searches ? served_search(wait) : NULL;
+}
+
+const char *served_connection(struct wait *wait, bool searches)
+{
+	const struct served *connection = served_find(wait, searches);
+	char link[40];
+
+	if (!connection)
+		return NULL;
+	snprintf(link, sizeof(link), SOCKET_LINK "%llu]", (unsigned long long)connection->inode);
+	socket_find(wait, connection->fd, link, PEER_NONE);
+	return socket_owes(connection->inode, wait->now_ns) ? socket_as_client(connection->inode)
+							    : NULL;
+}
+
+void served_describe(struct wait *wait)
+{
+	const struct served *connection;
 	const struct socket_facts *socket;
 	int64_t client;
 	char link[40];
 
-	wait->of_thread |= connection != NULL;
-	if (!connection || !is_open(wait, connection))
-		connection = served_search(wait);
+	wait->of_thread |= served_has(wait->tid);
+	connection = served_find(wait, true);
 	if (!connection)
 		return;
 	snprintf(link, sizeof(link), SOCKET_LINK "%llu]", (unsigned long long)connection->inode);

@@ -129,6 +129,18 @@ static void address_add(struct text *text, const struct diag_address *address, u
 		text_add_format(text, "[%s]:%u", words, address->port);
 }
 
+/* Adds tcp 10.0.0.9:40001->10.0.0.5:80; to: NULL: not connected. */
+static void connection_add(struct text *text, const char *protocol, const struct diag_address *from,
+			   const struct diag_address *to, const struct diag_record *record)
+{
+	text_add_format(text, "%s ", protocol);
+	address_add(text, from, record->interface);
+	if (!to)
+		return;
+	text_add_string(text, "->");
+	address_add(text, to, record->interface);
+}
+
 static const char *name_taken(struct text *text)
 {
 	const char *name = name_transient(text_string(text), text->length);
@@ -150,10 +162,8 @@ static void inet_write(struct socket *socket, const struct diag_record *record, 
 		address_add(&text, &record->remote, record->interface);
 		facts->remote = name_taken(&text);
 	}
-	text_add_format(&text, "%s ", socket->protocol->name);
-	address_add(&text, &record->local, record->interface);
-	if (connected)
-		text_add_format(&text, "->%s", facts->remote);
+	connection_add(&text, socket->protocol->name, &record->local,
+		       connected ? &record->remote : NULL, record);
 	if (tcp)
 		text_add_format(&text, " %s", state_name(record->state));
 	facts->connection = name_taken(&text);
@@ -445,6 +455,20 @@ bool socket_owes(uint64_t inode, int64_t now_ns)
 	int fd = socket_query_fd(inode, now_ns, &record);
 
 	return fd >= 0 && tcp_request_is_in(fd, record);
+}
+
+const char *socket_as_client(uint64_t inode)
+{
+	static struct text text;
+	const struct socket *socket = cache_find(&sockets, inode);
+	const struct diag_record *record = socket ? &socket->reported : NULL;
+
+	if (!socket || !socket->protocol || socket->protocol->group != DIAG_TCP ||
+	    !socket->facts.remote)
+		return NULL;
+	connection_add(&text, socket->protocol->name, &record->remote, &record->local, record);
+	text_add_format(&text, " %s", state_name(STATE_ESTABLISHED));
+	return name_taken(&text);
 }
 
 /* --- the object */

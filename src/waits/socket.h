@@ -51,5 +51,8 @@ int socket_query_fd(uint64_t inode, int64_t now_ns, const struct diag_record **r
 int64_t socket_request_age_ms(uint64_t inode, int64_t now_ns);
 /* True if a request that came on the connection is not answered. */
 bool socket_owes(uint64_t inode, int64_t now_ns);
+/* The text of a TCP connection that socket_find() has found, as it is at the other end: there the
+ * addresses are the other way round. Transient; NULL: none. */
+const char *socket_as_client(uint64_t inode);
 
 #endif

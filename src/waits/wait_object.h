@@ -226,6 +226,9 @@ extern struct cache served;
 void served_note(const struct wait *wait);
 /* True if a connection is noted for the thread. */
 bool served_has(int64_t tid);
+/* The TCP connection on which the thread owes an answer, as its client's column connection has it;
+ * NULL: none is known. searches: it may be searched for, where none is noted. */
+const char *served_connection(struct wait *wait, bool searches);
 /* Adds the thread's noted connection to the result if its client waits for an answer. */
 void served_describe(struct wait *wait);
 

@@ -281,6 +281,26 @@ static void stack_describe(struct waits *waits, struct last_wait *last, const st
 	last->facts = wait.facts;
 }
 
+/* True if the thread may owe an answer on a TCP connection: where none is noted that it serves, it
+ * can only be searched for if it is its process's first thread, asleep as part of some work. */
+static bool may_serve(const struct sample *sample)
+{
+	bool works = sample->now.state == STATE_DISK ||
+		     (sample->now.state == STATE_SLEEP && wait_class_works(sample->wait.why));
+
+	return sample->thread.kthread != 1 && (served_has(sample->thread.tid) ||
+					       (works && sample->thread.tid == sample->thread.pid));
+}
+
+static void serves_read(struct waits *waits, struct last_wait *last, const struct sample *sample,
+			const struct lookup_hint *hint, int64_t now_ns)
+{
+	struct wait wait = wait_of(waits, sample, hint, WAIT_NUMBERS, now_ns);
+
+	last->serves = served_connection(&wait, is_blocked(sample));
+	last->pending |= wait.pending;
+}
+
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns)
 {
@@ -295,6 +315,9 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 		wanted |= needs & NEED_WAITS;
 	if (is_blocked(sample))
 		wanted |= needs & NEED_WCHAN;
+	wanted &= ~NEED_SERVES;
+	if (needs & NEED_SERVES && may_serve(sample))
+		wanted |= NEED_SERVES;
 	if (!wanted)
 		return;
 	last = last_wait_find(&waits->last_waits, sample, hint, now_ns);
@@ -317,6 +340,8 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 		stack_describe(waits, last, sample, hint, now_ns);
 	if (missing & NEED_WCHAN)
 		last->wchan = wchan_read(waits, sample);
+	if (missing & NEED_SERVES)
+		serves_read(waits, last, sample, hint, now_ns);
 
 	/* the class of the call is not that of a wait outside of it */
 	if (last->elsewhere && sample->wait.why && sample->now.state == STATE_SLEEP &&
@@ -325,6 +350,7 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	sample->file.connection = last->connection;
 	sample->file.remote = last->remote;
 	sample->file.type = last->filetype;
+	sample->file.serves = last->serves;
 	sample->wait.on = last->waits_on;
 	sample->wait.pid = last->facts.pid;
 	sample->wait.inflight = last->facts.inflight;
