@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* tsnap: parse, run a mode, print one error, exit code. */
+#include "cli/hosts.h"
 #include "cli/bundle_parts.h"
 #include "cli/config.h"
 #include "cli/diff.h"
@@ -117,6 +118,25 @@ static int replay_open(const struct config *config, struct filter *filter, uint6
 	return err;
 }
 
+/* Reports on a recording, or on those of several hosts, whose chains are joined. */
+static int replay_run(const struct config *config, struct error *e)
+{
+	struct config joined = *config;
+	size_t hosts = 1;
+	int err = 0;
+
+	if (config->report.chains) {
+		replay_bound(config);
+		err = hosts_count(config, &hosts, e);
+	}
+	if (err)
+		return err;
+	if (hosts < 2)
+		return run(config, replay_open, output_complain, e);
+	joined.report.raw = true; /* threads of two hosts may have one id */
+	return run(&joined, hosts_open, output_complain, e);
+}
+
 static int snapshot_make(const struct config *config, struct error *e)
 {
 	const char **paths = config_replay_paths(config);
@@ -190,8 +210,8 @@ static int mode_run(const struct config *config, struct error *e)
 	case MODE_RECORD:
 		if (config->diff)
 			return diff(config, replay_open, output_complain, e);
-		return run(config, config->replay ? replay_open : live_source_open, output_complain,
-			   e);
+		return config->replay ? replay_run(config, e)
+				      : run(config, live_source_open, output_complain, e);
 	case MODE_TOP:
 		return top(config, config->replay ? replay_open : live_source_open, output_complain,
 			   e);

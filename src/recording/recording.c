@@ -2,6 +2,7 @@
 #include "recording/recording.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/names.h"
 #include "base/text.h"
 #include "sample/sample.h"
 #include "report/value.h"
@@ -46,7 +47,8 @@ struct recording_files {
 
 static bool name_wanted(const struct part_name *name, const struct recording_part *part)
 {
-	return (part->from_us == ABSENT || part->from_of_day ||
+	return (!part->host || !strcmp(part->host, name->host)) &&
+	       (part->from_us == ABSENT || part->from_of_day ||
 		name->hour_us + PART_HOUR_US > part->from_us) &&
 	       (part->until_us == ABSENT || part->until_of_day || name->hour_us < part->until_us);
 }
@@ -160,7 +162,8 @@ static int recording_files_end(struct recording_files *files, const char *name, 
 		if (parts && strcmp(file->name.host, first->name.host))
 			return error_set(e, EINVAL, EXIT_USAGE,
 					 "%s: recordings of more than one host, %s and %s: name "
-					 "the files of one, such as --replay %s/%s_*",
+					 "the files of one, such as --replay %s/%s_*, or join "
+					 "them with --chains",
 					 name, first->name.host, file->name.host, name,
 					 first->name.host);
 	}
@@ -522,6 +525,7 @@ static int part_find(struct recording *recording, const char *typed,
 				 "%s: give FROM..TO, or --from and --to, not both", typed);
 	if (!err && !recording_part_whole(part))
 		recording->input.part = *part;
+	recording->input.part.host = part->host;
 	return err;
 }
 
@@ -559,6 +563,77 @@ static int recording_begin(const char *const *paths, const struct recording_part
 		recording_close(&recording->input);
 	else
 		*begun = recording;
+	return err;
+}
+
+/* Finds a directory that is named again. 0, or -EINVAL with e. */
+static int twice_check(const char *const *paths, struct error *e)
+{
+	for (size_t i = 0; paths[i]; i++) {
+		struct stat one, other;
+
+		if (stat(paths[i], &one) || !S_ISDIR(one.st_mode))
+			continue;
+		for (size_t j = 0; j < i; j++)
+			if (!stat(paths[j], &other) && one.st_dev == other.st_dev &&
+			    one.st_ino == other.st_ino)
+				return error_set(e, EINVAL, EXIT_USAGE,
+						 "%s and %s are one directory: --chains joins "
+						 "recordings of different hosts",
+						 paths[j], paths[i]);
+	}
+	return 0;
+}
+
+/* Adds the hosts of the files. -E2BIG: there are more than `most`. */
+static int hosts_add(const struct recording_files *files, const char **hosts, size_t most,
+		     size_t *count)
+{
+	for (size_t i = 0; i < files->count; i++) {
+		const char *host =
+			files->files[i].is_part ? name_of_string(files->files[i].name.host) : NULL;
+		size_t at = 0;
+
+		while (at < *count && hosts[at] != host)
+			at++;
+		if (!host || at < *count)
+			continue;
+		if (*count == most)
+			return -E2BIG;
+		hosts[(*count)++] = host;
+	}
+	return 0;
+}
+
+int recording_hosts(const char *const *paths, const struct recording_part *part, const char **hosts,
+		    size_t most, size_t *count, struct error *e)
+{
+	struct recording_files files = {0};
+	const char *strange = NULL;
+	int err = twice_check(paths, e);
+
+	*count = 0;
+	for (size_t i = 0; !err && paths[i]; i++) {
+		struct recording_part typed = *part;
+		char *path = NULL;
+
+		err = paths[1] ? 0 : recording_part_read(paths[i], &path, &typed, e);
+		if (!err)
+			err = recording_files_add(&files, path ? path : paths[i], &typed, e);
+		free(path);
+	}
+	if (!err && hosts_add(&files, hosts, most, count))
+		err = error_set(e, E2BIG, EXIT_USAGE, "%s: recordings of more than %zu hosts",
+				*paths, most);
+	for (size_t i = 0; i<files.count && * count> 1; i++)
+		if (!files.files[i].is_part)
+			strange = files.files[i].path;
+	if (!err && strange)
+		err = error_set(e, EINVAL, EXIT_USAGE,
+				"%s: its name does not say of which host it is: --chains joins "
+				"directories and files that tsnap -o wrote",
+				strange);
+	recording_files_done(&files);
 	return err;
 }
 

@@ -23,6 +23,11 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 		   const struct filter *filter, uint64_t needs, struct source **source,
 		   struct error *e);
 
+/* Finds the hosts that the recordings are of, by the names of their files, in the order in which
+ * they are named; none of other files. 0, or -errno with e, also if a directory is named twice. */
+int recording_hosts(const char *const *paths, const struct recording_part *part, const char **hosts,
+		    size_t most, size_t *count, struct error *e);
+
 /* Gives the findings of each minute to take, as the recorder found them, also some of the minutes
  * about the part. 0, -EINTR, or -errno with e; without any, take is not called. */
 int recording_findings(const char *const *paths, const struct recording_part *part,

@@ -10,8 +10,10 @@
 
 #include "base/error.h"
 
-/* Times from from_us on and before until_us; ABSENT: from the first row, to the last. */
+/* Times from from_us on and before until_us; ABSENT: from the first row, to the last. Only the
+ * files of that host, as their names have it; NULL: there must not be several. */
 struct recording_part {
+	const char *host;
 	int64_t from_us, until_us;
 	bool from_of_day, until_of_day; /* the time is since midnight of a day not known yet */
 };
@@ -20,7 +22,7 @@ struct recording_part {
  * no part. 0, or -EINVAL with a usage error. */
 int recording_part_read(const char *typed, char **path, struct recording_part *part,
 			struct error *e);
-/* True if the part is the whole recording. */
+/* True if the part has all times of the recording. */
 bool recording_part_whole(const struct recording_part *part);
 /* Sets the day of times without a date: the day of the first row. */
 void recording_part_date(struct recording_part *part, int64_t first_us);

@@ -117,8 +117,8 @@ struct sample_event {
 struct sample_fd {
 	int64_t fd;
 	const char *name, *namesum, *type, *connection, *remote;
-	const char *serves; /* connection whose request it works on, waits/served.c */
 	int64_t size, cached, dirty, evicted; /* bytes, of the page cache */
+	const char *serves; /* last: connection whose request it works on, waits/served.c */
 };
 
 /* what the thread waits for */

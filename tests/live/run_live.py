@@ -84,6 +84,7 @@ import case_served  # noqa: F401
 import case_share  # noqa: F401
 import case_soak  # noqa: F401
 import case_namespaces  # noqa: F401
+import case_hosts  # noqa: F401
 import case_net  # noqa: F401
 import case_stack_truth  # noqa: F401
 import case_stack_trouble  # noqa: F401

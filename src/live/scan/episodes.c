@@ -7,6 +7,7 @@
 #include "base/seldom.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,7 @@ static const struct {
 #define NEEDS_ANEW (NEEDS_PROC_VALUES | NEED_PATH)
 
 /* Needs whose facts are read of one episode. */
-#define NEEDS_READ (NEED_FILE | NEEDS_OF_WAIT | NEEDS_OF_APP)
+#define NEEDS_READ (NEED_FILE | (NEEDS_OF_WAIT & ~NEED_SERVES) | NEEDS_OF_APP)
 
 enum { LOOKED_UP, DELIVERED, SAMPLES };
 
@@ -371,7 +372,7 @@ bool episode_lasts(struct live_context *context, const struct thread_state *reco
 void episode_lookup(struct live_context *context, const struct thread_state *record,
 		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
 {
-	const struct sample_fd file = sample->file;
+	struct sample_fd file = sample->file;
 	const struct sample_wait wait = sample->wait;
 	const struct sample_net net = sample->net;
 	const struct sample_app app = sample->app;
@@ -386,7 +387,7 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 	}
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
 	if (!(needs & NEEDS_READ) ||
-	    (!memcmp(&file, &sample->file, sizeof(file)) &&
+	    (!memcmp(&file, &sample->file, offsetof(struct sample_fd, serves)) &&
 	     !memcmp(&app, &sample->app, sizeof(app)) && net.word == sample->net.word &&
 	     wait.on == sample->wait.on && wait.wchan == sample->wait.wchan &&
 	     wait.inflight == sample->wait.inflight))
@@ -401,6 +402,8 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 	sample->wait.before_us = judged.before_us;
 	fd = syscall_fd_to(sample->call.nr, hint->compat, sample->call.arg) < 0 ? sample->file.fd
 										: ABSENT;
+	/* a thread serves a connection for longer than a wait */
+	file.serves = sample->file.serves;
 	sample->file = file;
 	sample->file.fd = fd;
 	sample->net = net;
