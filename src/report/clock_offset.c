@@ -2,7 +2,6 @@
 #include "report/clock_offset.h"
 #include "base/memory.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #define BIN_US 1000 /* differences are counted so finely at first */
@@ -11,8 +10,6 @@
 #define SLACK_US 2000 /* a match by the coarse difference may be off by so much */
 #define PAIRS_MIN 10
 #define TAIL 50 /* 1/TAIL of the pairs may contradict a bound: the kernel's times are rounded */
-#define ALIKE_PCT 90 /* a difference is as good as the best one from this share of its score on */
-#define SIGMAS 6
 /* A pair that contradicts a difference counts as much as so many that agree, as most differences
  * are contradicted by few: states are shorter than the time between waits. */
 #define CONTRADICTION 8
@@ -71,33 +68,31 @@ static void pair_add(struct score *score, const struct seen_span *wait,
 		  -CONTRADICTION);
 }
 
-/* The bin of the best difference; BINS: none is better than chance. */
+/* The bin of the best difference. BINS: too few pairs agree with it, or another one, not next to
+ * it, is at least half as good. */
 static size_t score_best(const struct score *score)
 {
-	double sum = 0, squares = 0, bins = (double)(score->last - score->first + 1), mean, sigma;
 	int64_t now = 0, best = 0;
-	size_t found = BINS;
+	size_t found = BINS, alike = 0;
+	bool before = false, within = false;
 
 	for (size_t at = score->first; at <= score->last; at++) {
 		now += score->steps[at];
-		sum += (double)now;
-		squares += (double)now * (double)now;
-		if (now > best)
+		if (now > best) {
 			best = now;
+			found = at;
+		}
 	}
-	mean = sum / bins;
-	sigma = sqrt(squares / bins - mean * mean);
-	if (best < PAIRS_MIN || (double)best < mean + SIGMAS * sigma)
+	if (best < PAIRS_MIN)
 		return BINS;
 	now = 0;
-	for (size_t at = score->first; at <= score->last; at++) {
+	for (size_t at = score->first; at <= score->last; at++, before = within) {
 		now += score->steps[at];
-		if (now * 100 >= best * ALIKE_PCT &&
-		    (found == BINS ||
-		     llabs((int64_t)at - BINS / 2) < llabs((int64_t)found - BINS / 2)))
-			found = at;
+		/* one that is left for good, not for a moment */
+		within = within ? now * 4 >= best : now * 2 >= best;
+		alike += within && !before;
 	}
-	return found;
+	return alike == 1 ? found : BINS;
 }
 
 /* Bounds that pairs give: values of which the lowest, or the highest, counts. */

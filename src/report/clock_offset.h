@@ -5,8 +5,7 @@
  * wait and a state of the thread that served the connection brackets the difference; the
  * difference is the one that the most pairs allow. Pure.
  *
- * Requests that follow each other like a clock allow several differences: of those that are as good
- * as the best one, the smallest is taken.
+ * Requests that follow each other like a clock allow several differences: then none is found.
  */
 #ifndef TSNAP_REPORT_CLOCK_OFFSET_H
 #define TSNAP_REPORT_CLOCK_OFFSET_H

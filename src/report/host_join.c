@@ -87,6 +87,22 @@ static uint64_t key_of(const char *text)
 	return (uint64_t)(uintptr_t)text;
 }
 
+/* The process that served a connection. */
+struct join_server {
+	const char *comm;
+	int64_t pid;
+};
+
+static void server_note(struct joined_host *host, const char *ends, const struct sample *sample)
+{
+	struct join_server *server = keyed_find(&host->servers, sizeof(*server), key_of(ends));
+
+	if (!server && host->servers.count < CONNECTIONS_MAX)
+		server = keyed_put(&host->servers, sizeof(*server), key_of(ends), NULL);
+	if (server)
+		*server = (struct join_server){sample->thread.comm, sample->thread.pid};
+}
+
 /* --- clocks */
 
 struct join_times {
@@ -123,6 +139,8 @@ void host_join_time(struct host_join *join, size_t host, int64_t time_us,
 			   *served = ends_of(join, sample->file.serves);
 		struct join_times *times;
 
+		if (served)
+			server_note(&join->hosts[host], served, sample);
 		if (sample->now.state_us == ABSENT)
 			continue;
 		times = client ? times_of(join, client) : NULL;
@@ -205,25 +223,9 @@ void host_join_find_clocks(struct host_join *join)
 
 /* --- scans */
 
-/* The process that served a connection. */
-struct join_server {
-	const char *comm;
-	int64_t pid;
-};
-
 void host_join_add_host(struct host_join *join, const char *name)
 {
 	join->hosts[join->host_count++] = (struct joined_host){.name = name};
-}
-
-static void server_note(struct joined_host *host, const char *ends, const struct sample *sample)
-{
-	struct join_server *server = keyed_find(&host->servers, sizeof(*server), key_of(ends));
-
-	if (!server && host->servers.count < CONNECTIONS_MAX)
-		server = keyed_put(&host->servers, sizeof(*server), key_of(ends), NULL);
-	if (server)
-		*server = (struct join_server){sample->thread.comm, sample->thread.pid};
 }
 
 void host_join_add(struct host_join *join, size_t host, int64_t time_us, const struct scan *scan)

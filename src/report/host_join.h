@@ -67,8 +67,8 @@ struct host_join {
 
 void host_join_add_host(struct host_join *join, const char *name);
 
-/* Clocks: takes the samples of a scan as the host recorded them, of any hosts in any order; then
- * finds how the clocks differ, in join->clocks. */
+/* Beforehand: takes the samples of a scan as the host recorded them, of any hosts in any order, for
+ * the processes of connections; then finds how the clocks differ, in join->clocks. */
 void host_join_time(struct host_join *join, size_t host, int64_t time_us,
 		    const struct sample *samples, size_t count);
 void host_join_find_clocks(struct host_join *join);
