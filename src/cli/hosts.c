@@ -100,7 +100,7 @@ static int reader_peek(struct host_reader *reader, struct error *e)
 
 /* --- clocks */
 
-/* The reader with the earliest scan, by the recorded clocks; NULL: one has ended. */
+/* The reader with the earliest scan, by the recorded clocks; NULL: all have ended. */
 static int reader_first(struct hosts *hosts, struct host_reader **first, struct error *e)
 {
 	*first = NULL;
@@ -113,27 +113,32 @@ static int reader_first(struct hosts *hosts, struct host_reader **first, struct 
 		while (err == -EINTR && !signals_stop());
 		if (err)
 			return err;
-		if (reader->ended) {
-			*first = NULL;
-			return 0;
-		}
+		if (reader->ended)
+			continue;
 		if (!*first || reader->scan.time_us < (*first)->scan.time_us)
 			*first = reader;
 	}
 	return 0;
 }
 
-static int apart_fail(const struct hosts *hosts, const int64_t *begins_us, struct error *e)
+/* Finds recordings without a common time, once their clocks are known. 0, or -ENODATA with e. */
+static int common_check(const struct hosts *hosts, const int64_t *begins_us, struct error *e)
 {
 	char end[CLOCK_ISO_SIZE], begin[CLOCK_ISO_SIZE];
+	const struct host_clock *clocks = hosts->join.clocks;
 	size_t early = 0, late = 0;
 
 	for (size_t i = 0; i < hosts->count; i++) {
-		if (hosts->readers[i].last_us < hosts->readers[early].last_us)
+		if (hosts->readers[i].last_us - clocks[i].ahead_us <
+		    hosts->readers[early].last_us - clocks[early].ahead_us)
 			early = i;
-		if (begins_us[i] > begins_us[late])
+		if (begins_us[i] - clocks[i].ahead_us > begins_us[late] - clocks[late].ahead_us)
 			late = i;
 	}
+	/* of one that has not ended enough was read */
+	if (hosts->readers[early].last_us - clocks[early].ahead_us >=
+	    begins_us[late] - clocks[late].ahead_us)
+		return 0;
 	clock_format_iso(hosts->readers[early].last_us, end);
 	clock_format_iso(begins_us[late], begin);
 	return error_set(e, ENODATA, EXIT_FAILED,
@@ -176,12 +181,9 @@ static int clocks_read(struct hosts *hosts, struct error *e)
 	}
 	if (err)
 		return err;
-	for (size_t i = 0; !reader && i < hosts->count; i++)
-		if (hosts->readers[i].last_us + CLOCK_OFFSET_MAX_US < begin_us)
-			return apart_fail(hosts, begins_us, e);
 	lacking_note(hosts);
 	host_join_find_clocks(&hosts->join);
-	return 0;
+	return common_check(hosts, begins_us, e);
 }
 
 /* --- the source */
