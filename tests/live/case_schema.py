@@ -12,6 +12,7 @@ from parts import Postgres
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCHEMA = os.path.join(HERE, "..", "..", "packaging", "schema")
 RECORDED = os.path.join(HERE, "..", "fixtures", "recording_1")
+FLEET = os.path.join(HERE, "..", "fixtures", "hosts")
 DUCKDB = "@duckdb/node-api@1.5.6-r.1"
 ASK_DUCKDB = """
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -40,16 +41,16 @@ session.close();
 def views():
     with open(os.path.join(SCHEMA, "questions.sql"), encoding="utf-8") as file:
         found = re.findall(r"^CREATE VIEW (\w+) AS\nSELECT (.*)", file.read(), re.M)
-    check(len(found) == 10, "%d questions", len(found))
+    check(len(found) == 15, "%d questions", len(found))
     return [name for name, _ in found]
 
 
 def recordings(ctx):
-    """Two directories: a recording of an earlier version, over two hours, and one that is made now."""
+    """Directories: a recording of an earlier version, over two hours, those of three hosts, and one that is made now."""
     directory = ctx.temporary() + "/now"
     workload = ctx.workload("mixed", bursts=2, pairs=1, syncs=1, spins=1)
     ctx.plain("-o", directory, "-F", 20, "-d", 2, "-p", workload.tgid, "-G", "ustack,waits_on").finish_plain()
-    return RECORDED, directory
+    return (RECORDED, *(os.path.join(FLEET, host) for host in ("front-1", "middle-1", "base-1")), directory)
 
 
 def value(cell):
@@ -113,7 +114,9 @@ def sqlite_needed():
 def schema_of_sqlite(ctx):
     """The views of SQLite show what reports of the same recordings do."""
     sqlite_needed()
-    truth_of(ctx, recordings(ctx))
+    found = {row[1:5] for row in truth_of(ctx, recordings(ctx))["waits_in_the_end"]}
+    for client, server in (("ask_s", "base_s"), ("ask_c", "base_c"), ("ask_d", "base_d"), ("ask_l", "keeper")):
+        check(("front-1", client, "base-1", server) in found, "%s does not lead to %s: %s", client, server, found)
 
 
 @case(thorough=True)
