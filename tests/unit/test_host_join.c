@@ -190,24 +190,27 @@ static void around(void **state)
 	assert_int_equal(found.chain.depth, 16);
 }
 
-/* Clocks go from host to host. */
+/* Clocks go from host to host. Each scan sees a request at any time of it. */
 static void clocks(void **state)
 {
 	uint64_t seed = 1;
 
 	for (int64_t i = 0, at = 0; i < 200; i++) {
-		struct sample one = client(5, "front", AB), two = client(7, "app", BC),
+		struct sample one = client(5, "front", AB), two = serving(client(7, "app", BC), AB),
 			      three = serving(thread(9, "db", STATE_SLEEP), BC);
-		int64_t length;
+		int64_t length, seen[HOSTS];
 
 		seed = seed * UINT64_C(6364136223846793005) + 1;
 		length = 40000 + (int64_t)(seed >> 40) % 40000;
-		one.now.state_us = two.now.state_us = three.now.state_us = length / 2;
-		two = serving(two, AB);
-		host_join_time(&join, A, at + length / 2, &one, 1);
-		host_join_time(&join, B, at + length / 2 + 1000100, &two, 1);
-		host_join_time(&join, C, at + length / 2 - 500000, &three, 1);
-		at += length + (int64_t)(seed >> 20 & 0xffff) % 20000;
+		for (int host = 0; host < HOSTS; host++)
+			seen[host] = (int64_t)(seed >> (10 + 8 * host) & 0xffff) % length;
+		one.now.state_us = seen[A];
+		two.now.state_us = seen[B];
+		three.now.state_us = seen[C];
+		host_join_time(&join, A, at + seen[A], &one, 1);
+		host_join_time(&join, B, at + seen[B] + 1000100, &two, 1);
+		host_join_time(&join, C, at + seen[C] - 500000, &three, 1);
+		at += length + (int64_t)(seed >> 44) % 20000;
 	}
 	host_join_find_clocks(&join);
 	assert_true(join.clocks[B].known && join.clocks[C].known);
