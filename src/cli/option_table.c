@@ -60,7 +60,7 @@ const struct option_row option_table[] = {
 	{'g', "columns", "COLUMN,...", "group by these columns (see --list)", TEXT(columns)},
 	{0, "stacks", "[COUNT]", "show the COUNT most frequent stacks below each line (default: 3)",
 	 FEW(report.stacks, 1, 1000)},
-	{0, "chains", NULL, "who blocks whom: root blockers, contended locks, deadlocks",
+	{0, "chains", NULL, "who blocks whom: root blockers, contended locks, deadlocks; across hosts with --replay A B",
 	 FLAG(report.chains)},
 	{0, "trace", "KIND,...", "measure every wait of these kinds (see --list)", TEXT(trace)},
 	{0, "probe", "SPEC",
