@@ -133,6 +133,14 @@ static int replay_run(const struct config *config, struct error *e)
 		return err;
 	if (hosts < 2)
 		return run(config, replay_open, output_complain, e);
+	/* those know of one host: its CPUs, its threads by id, its events */
+	if (config->report.findings || config->report.stacks || config->live.traces)
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "%s is for the recording of one host: --chains joins those of %zu",
+				 config->report.findings ? "--findings"
+				 : config->report.stacks ? "--stacks"
+							 : "--trace",
+				 hosts);
 	joined.report.raw = true; /* threads of two hosts may have one id */
 	return run(&joined, hosts_open, output_complain, e);
 }
