@@ -24,10 +24,11 @@
 /* A recording of one host. */
 struct host_reader {
 	struct source *source;
-	struct scan scan; /* the next one */
+	struct scan scan; /* the next one, by the clock as it was at the first one */
 	bool ahead;	  /* it was read */
 	bool ended;
-	int64_t last_us; /* time of the last scan that was read, as recorded */
+	int64_t stepped_us; /* how far the clock was set forward since then */
+	int64_t last_us;    /* time of the last scan that was read */
 };
 
 struct hosts {
@@ -93,9 +94,12 @@ static int reader_peek(struct host_reader *reader, struct error *e)
 	more = reader->source->next(reader->source, &reader->scan, e);
 	reader->ahead = more > 0;
 	reader->ended = !more;
-	if (more > 0)
-		reader->last_us = reader->scan.time_us;
-	return more < 0 ? more : 0;
+	if (more <= 0)
+		return more;
+	reader->stepped_us += reader->scan.clock_step_us;
+	reader->scan.time_us -= reader->stepped_us;
+	reader->last_us = reader->scan.time_us;
+	return 0;
 }
 
 /* --- clocks */
