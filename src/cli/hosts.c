@@ -422,7 +422,8 @@ static void clock_add(struct text *line, const struct hosts *hosts, size_t host)
 	if (!clock->known) {
 		text_add_format(line,
 				"Clocks: how that of %s differs is not known, as too few waits "
-				"have both ends in recordings: it is taken as it is.",
+				"were seen at both ends, or several differences would do: it is "
+				"taken as it is.",
 				hosts->names[host]);
 		return;
 	}
