@@ -33,8 +33,8 @@ struct waits *waits_new(const char *proc_root, struct cache *comms);
 void waits_free(struct waits *waits);
 void waits_sweep(struct waits *waits, int64_t now_ns, int64_t idle_ns);
 
-/* Fills the fields connection, remote, serves, waits_on, waits_on_pid, inflight, filetype, wchan, and net
- * to sndbuf_pct that are in needs; syscall, fd and filename must be filled before. */
+/* Fills the fields connection, remote, serves, waits_on, waits_on_pid, inflight, filetype, wchan,
+ * and net to sndbuf_pct that are in needs; syscall, fd and filename must be filled before. */
 void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_hint *hint,
 		uint64_t needs, int64_t now_ns);
 
