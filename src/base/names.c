@@ -25,7 +25,7 @@ static _Thread_local struct name_table kept = {.bytes_max = NAMES_LIMIT_BYTES},
 				       transient = {.bytes_max = NAMES_TRANSIENT_BYTES},
 				       of_threads = {.bytes_max = NAMES_COMMS_BYTES};
 static size_t bytes_limit = NAMES_LIMIT_BYTES;
-static _Thread_local uint64_t refused;
+static _Thread_local uint64_t refused, dropped;
 static const char full[] = NAMES_FULL;
 
 /* Cache of names of threads by a hash of their bytes: each has one slot. */
@@ -144,6 +144,7 @@ static void table_clear(struct name_table *table)
 	uint64_t key, value;
 	size_t at = 0;
 
+	dropped++;
 	while (index_next(&table->by_hash, &at, &key, &value)) {
 		struct name *name = (struct name *)(uintptr_t)value, *next;
 
@@ -154,6 +155,11 @@ static void table_clear(struct name_table *table)
 	}
 	index_clear(&table->by_hash);
 	*table = (struct name_table){.bytes_max = table->bytes_max};
+}
+
+uint64_t names_dropped(void)
+{
+	return dropped;
 }
 
 void names_transient_clear(void)

@@ -43,6 +43,7 @@ const char *name_transient(const char *text, size_t length);
 const char *name_transient_string(const char *text);
 size_t names_transient_bytes(void); /* memory of all transient strings */
 void names_transient_clear(void);   /* all transient strings become invalid */
+uint64_t names_dropped(void);	    /* how often strings of a kind became invalid */
 
 typedef const char *name_callback(const char *text,
 				  size_t length); /* name_of() or name_transient() */

@@ -399,13 +399,42 @@ int csv_hex_read(const char *text, int64_t *number)
 	return 0;
 }
 
-const char *csv_text_read(const char *text, struct text *scratch)
+/* Eight bytes from there on, or the `length` first ones if these are fewer. At least as many are
+ * allocated behind each text (CSV_INDEX_AHEAD). */
+static inline uint64_t word_at(const char *text, size_t length)
 {
-	if (!strchr(text, '\\'))
-		return name_transient_string(text);
-	text_clear(scratch);
-	text_add_original(scratch, text);
-	return name_transient(text_string(scratch), scratch->length);
+	uint64_t word;
+
+	memcpy(&word, text, sizeof(word));
+	return length < sizeof(word) ? le64toh(word) & ((1ull << (8 * length)) - 1) : word;
+}
+
+/* A hash of some of the bytes: those at both ends and in the middle. */
+static inline size_t recent_slot(const char *text, size_t length)
+{
+	uint64_t hash = word_at(text, length) ^ length << 56;
+
+	if (length > sizeof(hash))
+		hash = (hash * 0x9e3779b97f4a7c15ull) ^
+		       word_at(text + length - sizeof(hash), sizeof(hash)) ^
+		       word_at(text + (length - sizeof(hash)) / 2, sizeof(hash)) * 3;
+	return (size_t)(hash * 0x9e3779b97f4a7c15ull >> (64 - CSV_RECENT_BITS));
+}
+
+const char *csv_text_read(struct csv_texts *texts, const struct csv_field *field)
+{
+	struct csv_recent *recent = &texts->recent[recent_slot(field->text, field->length)];
+
+	if (recent->name && recent->length == field->length &&
+	    !memcmp(recent->name, field->text, field->length))
+		return recent->name;
+	if (memchr(field->text, '\\', field->length)) {
+		text_clear(&texts->scratch);
+		text_add_original(&texts->scratch, field->text);
+		return name_transient(text_string(&texts->scratch), texts->scratch.length);
+	}
+	*recent = (struct csv_recent){name_transient(field->text, field->length), field->length};
+	return recent->name;
 }
 
 void csv_text_add(struct text *rows, const char *text)

@@ -75,9 +75,19 @@ void csv_text_add(struct text *rows, const char *text);
 /* Reads a number like 0x1f, at most 64 bits. 0 or -EINVAL. */
 int csv_hex_read(const char *text, int64_t *number);
 
-/* Returns the text as it was before it was made printable; it is transient: some columns are also
- * derived from others (sample_derive()), and equal texts must have one address. scratch: for its
- * use. */
-const char *csv_text_read(const char *text, struct text *scratch);
+/* Texts that were read lately, so that most are found without the table of names. A zeroed struct
+ * has none. No names may be dropped meanwhile. */
+#define CSV_RECENT_BITS 12
+struct csv_texts {
+	struct csv_recent {
+		const char *name;
+		size_t length;
+	} recent[1 << CSV_RECENT_BITS];
+	struct text scratch;
+};
+
+/* Returns the field's text as it was before it was made printable; it is transient: some columns
+ * are also derived from others (sample_derive()), and equal texts must have one address. */
+const char *csv_text_read(struct csv_texts *texts, const struct csv_field *field);
 
 #endif

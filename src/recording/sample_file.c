@@ -35,7 +35,7 @@ struct sample_row {
 	} cells[CSV_FIELDS_MAX]; /* fields that are read */
 	size_t cell_count;
 	struct sample_wide next; /* last row that was read */
-	struct text scratch;
+	struct csv_texts texts;
 	char time_text[CLOCK_ISO_SIZE]; /* last time read; the next row most likely has the same */
 	int64_t time_value;
 };
@@ -102,7 +102,7 @@ static const char *value_read(struct sample_row *row, const struct column *colum
 {
 	switch (column->kind) {
 	case KIND_TEXT:
-		value->text = csv_text_read(field->text, &row->scratch);
+		value->text = csv_text_read(&row->texts, field);
 		return NULL;
 	case KIND_HEX:
 		return csv_hex_read(field->text, &value->number) ? "not a 0x number" : NULL;
@@ -133,14 +133,11 @@ static int sample_row_read(struct sample_row *row, struct error *e)
 		const struct column *column = row->cells[i].column;
 		const struct csv_field *field = &row->fields[row->cells[i].field];
 		union value value;
-		const char *wrong = NULL;
+		const char *wrong;
 
-		if (field->length || field->quoted)
-			wrong = value_read(row, column, field, &value);
-		else if (column->kind == KIND_TEXT)
-			value.text = NULL;
-		else
-			value.number = ABSENT;
+		if (!field->length && !field->quoted)
+			continue; /* absent */
+		wrong = value_read(row, column, field, &value);
 		if (wrong)
 			return csv_fail(row->reader, e, column->name, wrong);
 		column_set(column, &row->next, value);
@@ -211,7 +208,7 @@ int event_rows_read(struct csv_input *input, const char *name, recorded_event_ca
 		}
 	}
 	error_done(&unsaid);
-	text_done(&row->scratch);
+	text_done(&row->texts.scratch);
 	csv_done(&reader);
 	free(fields);
 	free(row);
@@ -597,7 +594,7 @@ static void sample_file_close(struct source *source)
 	struct sample_file *file = (struct sample_file *)source;
 
 	csv_done(&file->reader);
-	text_done(&file->row.scratch);
+	text_done(&file->row.texts.scratch);
 	free(file->taken.samples);
 	free(file->refused.samples);
 	free(file->seen);

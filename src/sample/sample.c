@@ -41,71 +41,122 @@ int64_t state_of_proc_letter(char letter)
 	return ABSENT;
 }
 
-static const char *digits_folded(const char *string, struct text *scratch)
+/* What was derived from some texts: of one need each. */
+struct derived {
+	const char *from;
+	const char *to[4];
+};
+
+#define DERIVED_BITS 9
+
+/* Texts are interned, so that an address stands for its text until names are dropped. */
+struct derived_cache {
+	struct derived slots[1 << DERIVED_BITS];
+	uint64_t dropped; /* names_dropped() when it was emptied last */
+};
+
+/* What to derive from a text, into scratch or to; scratch is empty before. */
+typedef void derive_function(struct text *scratch, const char *from, const char **to);
+
+static const struct derived *derived_from(struct derived_cache *cache, const char *from,
+					  derive_function *derive)
 {
-	if (!strpbrk(string, "0123456789"))
-		return name_transient_string(string);
-	text_clear(scratch);
-	text_add_digits_folded(scratch, string);
-	return name_transient(scratch->bytes, scratch->length);
+	uint64_t hash = (uintptr_t)from * 0x9e3779b97f4a7c15ull;
+	struct derived *slot = &cache->slots[hash >> (64 - DERIVED_BITS)];
+	static struct text scratch;
+
+	if (cache->dropped != names_dropped()) {
+		memset(cache->slots, 0, sizeof(cache->slots));
+		cache->dropped = names_dropped();
+	}
+	if (slot->from == from)
+		return slot;
+	*slot = (struct derived){.from = from};
+	text_clear(&scratch);
+	derive(&scratch, from, slot->to);
+	return slot;
 }
 
-static const char *waits_folded(const char *waits_on, struct text *scratch)
+static void digits_fold(struct text *scratch, const char *from, const char **to)
 {
-	text_clear(scratch);
-	waits_on_fold(scratch, waits_on);
-	return name_transient(scratch->bytes, scratch->length);
+	if (!strpbrk(from, "0123456789")) {
+		*to = name_transient_string(from);
+		return;
+	}
+	text_add_digits_folded(scratch, from);
+	*to = name_transient(scratch->bytes, scratch->length);
 }
 
-static const char *query_folded(const char *query, struct text *scratch)
+static void waits_fold(struct text *scratch, const char *from, const char **to)
 {
-	text_clear(scratch);
-	query_fold(scratch, query);
-	return scratch->length ? name_transient(scratch->bytes, scratch->length) : NULL;
+	waits_on_fold(scratch, from);
+	*to = name_transient(scratch->bytes, scratch->length);
 }
 
-static void text_put(const char **field, const char *text, size_t length)
+static void query_derive(struct text *scratch, const char *from, const char **to)
 {
-	if (!*field && text && *text)
-		*field = name_transient(text, length);
+	query_fold(scratch, from);
+	if (scratch->length)
+		*to = name_transient(scratch->bytes, scratch->length);
 }
 
-static void cgroup_derive(struct sample *sample)
+static void script_derive(struct text *scratch, const char *from, const char **to)
+{
+	size_t length;
+	const char *script = process_script(from, &length);
+
+	(void)scratch;
+	if (script)
+		*to = name_transient(script, length);
+}
+
+static void cgroup_derive(struct text *scratch, const char *from, const char **to)
 {
 	struct cgroup_names names;
 	bool hexadecimal;
 
-	cgroup_names_find(sample->cgroup.path, &names);
+	(void)scratch;
+	cgroup_names_find(from, &names);
 	hexadecimal = strspn(names.container, "0123456789abcdef") == CONTAINER_ID_LENGTH;
-	text_put(&sample->cgroup.container, names.container,
-		 hexadecimal ? CONTAINER_ID_SHORT : CGROUP_NAME_SIZE);
-	text_put(&sample->cgroup.container_runtime, names.runtime, CGROUP_NAME_SIZE);
-	text_put(&sample->cgroup.pod, names.pod, CGROUP_NAME_SIZE);
-	text_put(&sample->cgroup.unit, names.unit, CGROUP_NAME_SIZE);
+	if (*names.container)
+		to[0] = name_transient(names.container,
+				       hexadecimal ? CONTAINER_ID_SHORT : CGROUP_NAME_SIZE);
+	if (names.runtime && *names.runtime)
+		to[1] = name_transient(names.runtime, CGROUP_NAME_SIZE);
+	if (*names.pod)
+		to[2] = name_transient(names.pod, CGROUP_NAME_SIZE);
+	if (*names.unit)
+		to[3] = name_transient(names.unit, CGROUP_NAME_SIZE);
 }
 
-static void script_derive(struct sample *sample)
+/* Names that the sample has already, as a recording may, stay. */
+static void cgroup_names_put(struct sample_cgroup *cgroup, const char *const *names)
 {
-	size_t length;
-	const char *script = process_script(sample->process.cmdline, &length);
+	const char **fields[] = {&cgroup->container, &cgroup->container_runtime, &cgroup->pod,
+				 &cgroup->unit};
 
-	sample->process.script = script ? name_transient(script, length) : NULL;
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (!*fields[i])
+			*fields[i] = names[i];
 }
 
 void sample_derive(struct sample *sample, uint64_t needs)
 {
-	static struct text scratch;
+	static struct derived_cache comms, scripts, files, waits, queries, cgroups;
 
 	if ((needs & NEED_COMMSUM) && sample->thread.comm)
-		sample->thread.commsum = digits_folded(sample->thread.comm, &scratch);
+		sample->thread.commsum =
+			*derived_from(&comms, sample->thread.comm, digits_fold)->to;
 	if ((needs & NEED_SCRIPT) && sample->process.cmdline)
-		script_derive(sample);
+		sample->process.script =
+			*derived_from(&scripts, sample->process.cmdline, script_derive)->to;
 	if ((needs & NEED_FILENAMESUM) && sample->file.name)
-		sample->file.namesum = digits_folded(sample->file.name, &scratch);
+		sample->file.namesum = *derived_from(&files, sample->file.name, digits_fold)->to;
 	if ((needs & NEED_WAITS_ONSUM) && sample->wait.on && *sample->wait.on)
-		sample->wait.onsum = waits_folded(sample->wait.on, &scratch);
+		sample->wait.onsum = *derived_from(&waits, sample->wait.on, waits_fold)->to;
 	if ((needs & NEED_QUERYSUM) && sample->app.query)
-		sample->app.querysum = query_folded(sample->app.query, &scratch);
+		sample->app.querysum = *derived_from(&queries, sample->app.query, query_derive)->to;
 	if ((needs & NEED_CGROUP_NAMES) && sample->cgroup.path)
-		cgroup_derive(sample);
+		cgroup_names_put(&sample->cgroup,
+				 derived_from(&cgroups, sample->cgroup.path, cgroup_derive)->to);
 }
