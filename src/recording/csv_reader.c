@@ -424,6 +424,7 @@ static inline size_t recent_slot(const char *text, size_t length)
 const char *csv_text_read(struct csv_texts *texts, const struct csv_field *field)
 {
 	struct csv_recent *recent = &texts->recent[recent_slot(field->text, field->length)];
+	const char *name;
 
 	if (recent->name && recent->length == field->length &&
 	    !memcmp(recent->name, field->text, field->length))
@@ -433,8 +434,11 @@ const char *csv_text_read(struct csv_texts *texts, const struct csv_field *field
 		text_add_original(&texts->scratch, field->text);
 		return name_transient(text_string(&texts->scratch), texts->scratch.length);
 	}
-	*recent = (struct csv_recent){name_transient(field->text, field->length), field->length};
-	return recent->name;
+	name = name_transient(field->text, field->length);
+	/* else the table of names is full */
+	if (!strncmp(name, field->text, field->length))
+		*recent = (struct csv_recent){name, field->length};
+	return name;
 }
 
 void csv_text_add(struct text *rows, const char *text)
@@ -595,35 +599,58 @@ static bool csv_plain(struct csv_reader *reader)
 	return true;
 }
 
-/* Splits a plain record in place; the last of the known ends is the end of a record. 1, or
- * -errno. */
+bool csv_peek(struct csv_reader *reader, struct csv_plain *record)
+{
+	if (!csv_plain(reader))
+		return false;
+	*record = (struct csv_plain){.text = reader->bytes + reader->indexed,
+				     .start = reader->bytes + reader->start,
+				     .ends = reader->ends,
+				     .count = 1};
+	/* the last of the known ends is the end of a record */
+	while (record->text[record->ends[record->count - 1]] != '\n')
+		record->count++;
+	return true;
+}
+
+struct csv_field csv_plain_field(const struct csv_plain *record, size_t at)
+{
+	char *from = at ? record->text + record->ends[at - 1] + 1 : record->start;
+	char *end = record->text + record->ends[at];
+	struct csv_field field = {.quoted = *from == '"'};
+
+	field.text = from + field.quoted;
+	end -= field.quoted;
+	if (at + 1 == record->count && end > field.text && end[-1] == '\r')
+		end--;
+	field.length = (size_t)(end - field.text);
+	*end = '\0';
+	return field;
+}
+
+void csv_skip(struct csv_reader *reader, const struct csv_plain *record)
+{
+	reader->ends += record->count;
+	reader->ends_count -= record->count;
+	reader->start = reader->indexed + record->ends[record->count - 1] + 1u;
+	reader->lines++;
+	reader->line = reader->lines;
+}
+
+/* Splits a plain record in place. 1, or -errno. */
 static int csv_plain_split(struct csv_reader *reader, struct csv_field *fields, size_t *count,
 			   struct error *e)
 {
-	char *text = reader->bytes + reader->indexed, *from = reader->bytes + reader->start;
-	size_t found = 0;
-	bool last;
+	struct csv_plain record;
 
-	do {
-		struct csv_field *field = &fields[found < CSV_FIELDS_MAX ? found : 0];
-		char *end = text + reader->ends[found++], *next = end + 1;
-
-		last = *end == '\n';
-		field->quoted = *from == '"';
-		field->text = from + field->quoted;
-		end -= field->quoted;
-		if (last && end > field->text && end[-1] == '\r')
-			end--;
-		field->length = (size_t)(end - field->text);
-		*end = '\0';
-		from = next;
-	} while (!last);
-	reader->ends += found;
-	reader->ends_count -= found;
-	reader->start = (size_t)(from - reader->bytes);
-	reader->lines++;
-	*count = found;
-	return found > CSV_FIELDS_MAX ? csv_fail_columns(reader, e) : 1;
+	csv_peek(reader, &record);
+	*count = record.count;
+	csv_skip(reader, &record);
+	if (record.count > CSV_FIELDS_MAX)
+		return csv_fail_columns(reader, e);
+	for (size_t i = 0; i < record.count; i++)
+		fields[i] = csv_plain_field(&record, i);
+	return 1;
 }
 
 int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX], size_t *count,

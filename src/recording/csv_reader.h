@@ -59,6 +59,19 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 /* Has a thread of its own read the input ahead of csv_read(), if one can be created. Call before
  * the first read, and for files only: a reader that waits for a pipe must wake for signals. */
 void csv_read_ahead(struct csv_reader *reader);
+/* A record that is in one piece, and in which quotes are only around fields. */
+struct csv_plain {
+	char *text, *start;
+	const uint16_t *ends; /* ends of its fields: offsets from text */
+	size_t count;	      /* number of fields */
+};
+
+/* True if the next record is plain and at hand: *record is filled, and csv_read() reads it next. */
+bool csv_peek(struct csv_reader *reader, struct csv_plain *record);
+/* One of its fields, of which the byte behind it is overwritten. */
+struct csv_field csv_plain_field(const struct csv_plain *record, size_t at);
+/* Has csv_read() read the record after that one. */
+void csv_skip(struct csv_reader *reader, const struct csv_plain *record);
 void csv_done(struct csv_reader *reader);
 /* Returns -EINVAL with e, which names the last record's line. column: "" for none. */
 int csv_fail(const struct csv_reader *reader, struct error *e, const char *column,

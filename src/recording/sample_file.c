@@ -5,6 +5,7 @@
 #include "base/index.h"
 #include "base/memory.h"
 #include "base/names.h"
+#include "recording/row_cache.h"
 #include "recording/scan_rows.h"
 #include "recording/stack_dict.h"
 #include "report/event_list.h"
@@ -32,13 +33,46 @@ struct sample_row {
 	struct row_cell {
 		const struct column *column;
 		size_t field;
-	} cells[CSV_FIELDS_MAX]; /* fields that are read */
-	size_t cell_count;
+	} cells[CSV_FIELDS_MAX]; /* fields that are read: first those that other rows may share */
+	size_t cell_count, shared_count;
+	struct row_cache *cache; /* values of the shared ones; NULL: none are kept */
+	bool uncached;		 /* the cache waits for those of the next record */
 	struct sample_wide next; /* last row that was read */
 	struct csv_texts texts;
 	char time_text[CLOCK_ISO_SIZE]; /* last time read; the next row most likely has the same */
 	int64_t time_value;
 };
+
+/* True if few rows have the same value as another one. */
+static bool column_differs(const struct column *column)
+{
+	return column->role != ROLE_KEY ||
+	       column->offset == offsetof(struct sample, scan.time_us) ||
+	       column->offset == offsetof(struct sample, now.cpu) ||
+	       column->offset == offsetof(struct sample, waker.tid);
+}
+
+/* Finds the fields that are read. */
+static void sample_row_cells(struct sample_row *row)
+{
+	size_t fields[CSV_FIELDS_MAX];
+
+	row->cell_count = row->shared_count = 0;
+	for (int differ = 0; differ < 2; differ++) {
+		for (size_t i = 0; i < row->header_count; i++) {
+			const struct column *column = row->columns[i];
+
+			if (!column || column_differs(column) != differ ||
+			    (column->needs && !(column->needs & row->needs)))
+				continue;
+			fields[row->cell_count] = i;
+			row->cells[row->cell_count++] = (struct row_cell){column, i};
+		}
+		row->shared_count = differ ? row->shared_count : row->cell_count;
+	}
+	row_cache_free(row->cache);
+	row->cache = row_cache_new(fields, row->shared_count);
+}
 
 /* Takes the record in fields as a header line: finds each field's column. 0, or -errno with e. */
 static int sample_row_header(struct sample_row *row, struct error *e)
@@ -47,7 +81,6 @@ static int sample_row_header(struct sample_row *row, struct error *e)
 	bool timed = false;
 
 	row->header_count = row->count;
-	row->cell_count = 0;
 	for (size_t i = 0; i < row->count; i++) {
 		const struct column *column = sample_column_find(row->fields[i].text);
 
@@ -59,9 +92,8 @@ static int sample_row_header(struct sample_row *row, struct error *e)
 			row->time_field = i;
 			timed = true;
 		}
-		if (column && (!column->needs || column->needs & row->needs))
-			row->cells[row->cell_count++] = (struct row_cell){column, i};
 	}
+	sample_row_cells(row);
 	if (!timed)
 		return csv_fail(
 			row->reader, e, "",
@@ -116,32 +148,35 @@ static const char *value_read(struct sample_row *row, const struct column *colum
 	}
 }
 
-/* Takes the record in fields as a row: fills next. 0, or -errno with e. */
-static int sample_row_read(struct sample_row *row, struct error *e)
+/* Fills a column of next. 0, or -errno with e. */
+static int cell_read(struct sample_row *row, const struct column *column,
+		     const struct csv_field *field, struct error *e)
 {
-	if (row->count != row->header_count)
-		return error_set(e, EINVAL, EXIT_FAILED,
-				 "%s: line %llu: %zu columns where the header line has %zu",
-				 row->reader->name, (unsigned long long)row->reader->line,
-				 row->count, row->header_count);
+	union value value;
+	const char *wrong;
+
+	if (!field->length && !field->quoted)
+		return 0; /* absent */
+	wrong = value_read(row, column, field, &value);
+	if (wrong)
+		return csv_fail(row->reader, e, column->name, wrong);
+	column_set(column, &row->next, value);
+	return 0;
+}
+
+/* Makes all of next absent. */
+static void sample_row_begin(struct sample_row *row)
+{
 	row->next.sample = *sample_absent();
 	if (row->needs & NEEDS_PROC_VALUES) {
 		row->next.proc_values = *proc_values_absent();
 		row->next.sample.proc_values = &row->next.proc_values;
 	}
-	for (size_t i = 0; i < row->cell_count; i++) {
-		const struct column *column = row->cells[i].column;
-		const struct csv_field *field = &row->fields[row->cells[i].field];
-		union value value;
-		const char *wrong;
+}
 
-		if (!field->length && !field->quoted)
-			continue; /* absent */
-		wrong = value_read(row, column, field, &value);
-		if (wrong)
-			return csv_fail(row->reader, e, column->name, wrong);
-		column_set(column, &row->next, value);
-	}
+/* Checks what other code relies on. 0, or -errno with e. */
+static int sample_row_end(struct sample_row *row, struct error *e)
+{
 	if (row->next.sample.scan.time_us == ABSENT)
 		return csv_fail(row->reader, e, "timestamp", "missing");
 	if (row->next.sample.scan.weight_us != ABSENT &&
@@ -149,6 +184,64 @@ static int sample_row_read(struct sample_row *row, struct error *e)
 	     row->next.sample.scan.weight_us > CSV_WEIGHT_MAX_US))
 		return csv_fail(row->reader, e, "weight_us", "out of range");
 	return 0;
+}
+
+/* Takes the record in fields as a row: fills next. 0, or -errno with e. */
+static int sample_row_read(struct sample_row *row, struct error *e)
+{
+	union value shared[CSV_FIELDS_MAX];
+	int err = 0;
+
+	if (row->count != row->header_count)
+		return error_set(e, EINVAL, EXIT_FAILED,
+				 "%s: line %llu: %zu columns where the header line has %zu",
+				 row->reader->name, (unsigned long long)row->reader->line,
+				 row->count, row->header_count);
+	sample_row_begin(row);
+	for (size_t i = 0; !err && i < row->cell_count; i++)
+		err = cell_read(row, row->cells[i].column, &row->fields[row->cells[i].field], e);
+	if (!err)
+		err = sample_row_end(row, e);
+	if (err || !row->uncached)
+		return err;
+	for (size_t i = 0; i < row->shared_count; i++)
+		shared[i] = column_read(row->cells[i].column, &row->next);
+	row_cache_put(row->cache, shared);
+	return 0;
+}
+
+/* Takes the next record as a row, if an earlier one shares most of its values: fills next. 1; 0:
+ * none does, and the record is still the next one; or -errno with e. */
+static int sample_row_share(struct sample_row *row, struct error *e)
+{
+	const union value *shared;
+	struct csv_plain record;
+	const char *time;
+	int err = 0;
+
+	row->uncached = false;
+	if (!row->cache || !csv_peek(row->reader, &record) || record.count != row->header_count)
+		return 0;
+	time = row->time_field ? record.text + record.ends[row->time_field - 1] + 1 : record.start;
+	/* a time of 2..., as most rows have: the record is no header line */
+	if (time[0] != '"' || time[1] != '2')
+		return 0;
+	shared = row_cache_find(row->cache, &record);
+	row->uncached = !shared;
+	if (!shared)
+		return 0;
+	csv_skip(row->reader, &record);
+	sample_row_begin(row);
+	for (size_t i = 0; i < row->shared_count; i++)
+		column_set(row->cells[i].column, &row->next, shared[i]);
+	for (size_t i = row->shared_count; !err && i < row->cell_count; i++) {
+		const struct csv_field field = csv_plain_field(&record, row->cells[i].field);
+
+		err = cell_read(row, row->cells[i].column, &field, e);
+	}
+	if (!err)
+		err = sample_row_end(row, e);
+	return err ? err : 1;
 }
 
 /* Fills what an event has beside its sample: columns that only header lines of events have. 0, or
@@ -209,6 +302,7 @@ int event_rows_read(struct csv_input *input, const char *name, recorded_event_ca
 	}
 	error_done(&unsaid);
 	text_done(&row->texts.scratch);
+	row_cache_free(row->cache);
 	csv_done(&reader);
 	free(fields);
 	free(row);
@@ -314,30 +408,48 @@ static bool row_pass(struct sample_file *file, struct error *e)
 	return true;
 }
 
-/* Reads the next row into file->row. 1, 0 at the end, or -errno. */
+/* Reads the next row into file->row, of any time. 1, 0 at the end, or -errno. */
+static int row_any(struct sample_file *file, struct error *e)
+{
+	struct sample_row *row = &file->row;
+
+	for (;;) {
+		int err = sample_row_share(row, e);
+
+		if (err > 0)
+			return err;
+		if (!err) {
+			err = csv_read(&file->reader, row->fields, &row->count, e);
+			if (!err || (err < 0 && err != -EINVAL))
+				return err;
+			if (err > 0 && sample_row_is_header(row)) {
+				err = header_read(file, e);
+				if (err)
+					return err;
+				continue;
+			}
+			if (err > 0)
+				err = sample_row_read(row, e);
+			if (!err)
+				return 1;
+		}
+		if (!row_pass(file, e))
+			return err;
+	}
+}
+
+/* Reads the next row of the part into file->row. 1, 0 at the end, or -errno. */
 static int row_next(struct sample_file *file, struct error *e)
 {
 	for (;;) {
-		int err = csv_read(&file->reader, file->row.fields, &file->row.count, e);
+		int err = row_any(file, e);
+		int64_t time_us = file->row.next.sample.scan.time_us;
 
-		if (err == -EINVAL && row_pass(file, e))
-			continue;
 		if (err <= 0)
 			return err;
-		if (!sample_row_is_header(&file->row)) {
-			err = sample_row_read(&file->row, e);
-			if (err && row_pass(file, e))
-				continue;
-			if (err)
-				return err;
-			recording_part_date(&file->part, file->row.next.sample.scan.time_us);
-			if (recording_part_has(&file->part, file->row.next.sample.scan.time_us))
-				return 1;
-			continue;
-		}
-		err = header_read(file, e);
-		if (err)
-			return err;
+		recording_part_date(&file->part, time_us);
+		if (recording_part_has(&file->part, time_us))
+			return 1;
 	}
 }
 
@@ -595,6 +707,7 @@ static void sample_file_close(struct source *source)
 
 	csv_done(&file->reader);
 	text_done(&file->row.texts.scratch);
+	row_cache_free(file->row.cache);
 	free(file->taken.samples);
 	free(file->refused.samples);
 	free(file->seen);
