@@ -24,6 +24,7 @@ struct row_hash {
 /* A row; behind it are its values. */
 struct cached_row {
 	struct row_hash hash;
+	uint64_t number; /* see row_cache_number() */
 	union value values[];
 };
 
@@ -130,6 +131,14 @@ const union value *row_cache_find(struct row_cache *cache, const struct csv_plai
 
 void row_cache_put(struct row_cache *cache, const union value *values)
 {
+	static uint64_t last;
+
 	cache->row->hash = cache->hash;
+	cache->row->number = ++last;
 	memcpy(cache->row->values, values, cache->value_count * sizeof(*values));
+}
+
+uint32_t row_cache_number(const struct row_cache *cache)
+{
+	return cache->row->number <= UINT32_MAX ? (uint32_t)cache->row->number : 0;
 }

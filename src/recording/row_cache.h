@@ -23,5 +23,7 @@ void row_cache_free(struct row_cache *cache); /* NULL is fine */
 const union value *row_cache_find(struct row_cache *cache, const struct csv_plain *row);
 /* Keeps the values of the row that row_cache_find() was called for last. */
 void row_cache_put(struct row_cache *cache, const union value *values);
+/* A number for these values of the row, which no others have, in any cache; 0: they are used up. */
+uint32_t row_cache_number(const struct row_cache *cache);
 
 #endif

@@ -207,6 +207,7 @@ static int sample_row_read(struct sample_row *row, struct error *e)
 	for (size_t i = 0; i < row->shared_count; i++)
 		shared[i] = column_read(row->cells[i].column, &row->next);
 	row_cache_put(row->cache, shared);
+	row->next.sample.scan.alike = row_cache_number(row->cache);
 	return 0;
 }
 
@@ -239,6 +240,7 @@ static int sample_row_share(struct sample_row *row, struct error *e)
 
 		err = cell_read(row, row->cells[i].column, &field, e);
 	}
+	row->next.sample.scan.alike = row_cache_number(row->cache);
 	if (!err)
 		err = sample_row_end(row, e);
 	return err ? err : 1;
@@ -616,8 +618,10 @@ static int scan_add(struct sample_file *file)
 			      ~(NEEDS_DERIVED | (file->stacks ? NEEDS_STACKS : 0)));
 	if (verdict == VERDICT_REFUSED)
 		return row_refuse(file, sample);
-	if (file->stacks)
+	if (file->stacks) {
 		stack_dict_fill(file->stacks, sample);
+		sample->scan.alike = 0; /* later the dictionary may have more */
+	}
 	sample_derive(sample, file->needs);
 	if (verdict == VERDICT_OPEN && !filter_accepts(file->filter, sample))
 		return row_refuse(file, sample);

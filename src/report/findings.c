@@ -57,6 +57,7 @@ void findings_init(struct findings *findings, struct exact_times *times)
 	for (size_t i = 0; i < sizeof(more_columns) / sizeof(more_columns[0]); i++)
 		findings->list.items[findings->list.count++] = &more_columns[i];
 	group_table_init(&findings->groups, &findings->list);
+	group_table_know_alike(&findings->groups);
 	if (times && times->shared)
 		group_table_split(&findings->groups, times, REST_NOWHERE);
 	error_done(&unsaid);
@@ -129,6 +130,8 @@ void findings_add(void *state, const struct sample *sample, struct exact_note no
 	struct sample group = *sample;
 
 	group.io.bytes = age_step(sample->io.us);
+	if (sample->io.us != ABSENT)
+		group.scan.alike = 0; /* the age is a key */
 	if (sample->wait.before_us > 0 && sample->now.state_us != ABSENT)
 		group.now.state_us = sum(sample->now.state_us, sample->wait.before_us);
 	if (sample->now.state == STATE_ON || sample->now.state == STATE_RQ) {

@@ -99,6 +99,16 @@ void group_table_init(struct group_table *table, const struct column_list *list)
 	table->slots = memory_get(table->slot_count * sizeof(*table->slots));
 }
 
+void group_table_know_alike(struct group_table *table)
+{
+	table->by_alike = true;
+	for (size_t i = 0; i < table->key_count; i++)
+		table->by_alike &=
+			table->keys[i]->offset != offsetof(struct sample, scan.time_us) &&
+			table->keys[i]->offset != offsetof(struct sample, now.cpu) &&
+			table->keys[i]->offset != offsetof(struct sample, waker.tid);
+}
+
 /* Doubles the slots when half of them are taken, so that a new group finds a free one. */
 static void slots_grow(struct group_table *table)
 {
@@ -270,6 +280,7 @@ void group_table_init_rows(struct group_table *rows, const struct group_table *p
 		if (rows->word_of[i] >= parts->key_count)
 			rows->word_of[i] -= parts->key_count - parts->row_keys;
 	rows->split = NULL;
+	rows->alike = NULL;
 	rows->words = NULL;
 	rows->count = rows->capacity = 0;
 	rows->slots = memory_get(rows->slot_count * sizeof(*rows->slots));
@@ -295,6 +306,8 @@ void group_table_clear(struct group_table *table)
 	memset(table->slots, 0, table->slot_count * sizeof(*table->slots));
 	table->count = 0;
 	table->refused = 0;
+	free(table->alike);
+	table->alike = NULL;
 	group_split_clear(table);
 }
 
@@ -302,6 +315,7 @@ void group_table_done(struct group_table *table)
 {
 	free(table->slots);
 	free(table->words);
+	free(table->alike);
 	group_split_done(table);
 	*table = (struct group_table){0};
 }

@@ -36,10 +36,17 @@ struct group_table {
 	size_t slot_count;
 	int64_t refused;	   /* samples whose group did not fit */
 	struct group_split *split; /* group_split.h; NULL: samples are counted */
+	/* Groups and shares of samples by their number (struct sample_scan, alike). NULL: there
+	 * were no such samples, or they are not told apart by it */
+	struct group_alike *alike;
+	bool by_alike;
 };
 
 /* list must outlive the table. */
 void group_table_init(struct group_table *table, const struct column_list *list);
+/* Has samples that are alike found by that, if the keys allow it. Call after group_table_init(),
+ * where samples are added with the keys that the source gave them. */
+void group_table_know_alike(struct group_table *table);
 /* Adds a sample, in a table that counts samples. */
 void group_table_add(struct group_table *table, const struct sample *sample);
 /* Adds an account of threads; does nothing where no column needs it. */

@@ -123,10 +123,45 @@ static void share_add(struct group_table *table, struct group_share *share,
 		split->times->threads[share->part / TIME_KINDS].group = share->group + 1;
 }
 
+#define ALIKE_BITS 15
+
+/* The group of samples that are alike, and their share of one part. */
+struct group_alike {
+	uint32_t number; /* see struct sample_scan; 0: none */
+	uint32_t group, share;
+};
+
+/* Where the sample's number is, or belongs; NULL: it can't be found by it. */
+static struct group_alike *alike_of(struct group_table *table, const struct sample *sample)
+{
+	if (!table->by_alike || !sample->scan.alike)
+		return NULL;
+	if (!table->alike)
+		table->alike = memory_get(sizeof(*table->alike) << ALIKE_BITS);
+	return &table->alike[sample->scan.alike & ((1u << ALIKE_BITS) - 1)];
+}
+
+/* Adds to the group of a sample that is shared out. */
+static uint32_t alike_fold(struct group_table *table, const struct sample *sample,
+			   struct group_alike *alike)
+{
+	uint32_t group;
+
+	if (alike && alike->number == sample->scan.alike) {
+		group_table_fold_into(table, alike->group, sample, sample_scans(sample), ABSENT);
+		return alike->group;
+	}
+	group = group_table_fold(table, sample, sample_scans(sample), ABSENT);
+	if (alike && group != GROUP_NONE)
+		*alike = (struct group_alike){sample->scan.alike, group, GROUP_NONE};
+	return group;
+}
+
 uint32_t group_table_add_noted(struct group_table *table, const struct sample *sample,
 			       struct exact_note note)
 {
 	struct group_split *split = table->split;
+	struct group_alike *alike = alike_of(table, sample);
 	struct group_share *share;
 	uint32_t group;
 
@@ -134,11 +169,15 @@ uint32_t group_table_add_noted(struct group_table *table, const struct sample *s
 		group_table_add(table, sample);
 		return GROUP_NONE;
 	}
-	group = group_table_fold(table, sample, sample_scans(sample), ABSENT);
+	group = alike_fold(table, sample, alike);
 	if (group == GROUP_NONE)
 		return GROUP_NONE;
-	share = share_find(split, note.part, group);
+	share = alike && alike->share < split->count ? &split->shares[alike->share] : NULL;
+	if (!share || share->part != note.part || share->group != group)
+		share = share_find(split, note.part, group);
 	share_add(table, share, sample, note.began);
+	if (alike)
+		alike->share = (uint32_t)(share - split->shares);
 	return (uint32_t)(share - split->shares);
 }
 

@@ -160,6 +160,8 @@ static int groups_begin(void *state, struct report *report)
 		return 0;
 	groups->report = report;
 	group_table_init(&groups->table, &report->list);
+	if (!config->critical_path)
+		group_table_know_alike(&groups->table);
 	time_rows_init(&groups->steps, config->by_time_us, &report->list);
 	if (config->by_time_us)
 		report->rows = &groups->steps.grid;

@@ -58,6 +58,9 @@ struct sample_scan {
 	/* skipped scans that the sample stands for, too: weight_us has their time (struct source,
 	 * sums_up). Not a column */
 	uint32_t repeats;
+	/* Samples of a recording with the same number have all ROLE_KEY columns in common, except
+	 * timestamp, cpu and waker_tid; 0: not known. Not a column */
+	uint32_t alike;
 };
 
 /* the thread, whatever it does */
