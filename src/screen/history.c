@@ -384,6 +384,7 @@ static void batch_add(struct history *history, const struct scan *batch)
 		chunk->coder->who = -1;
 	}
 	chunk = history->chunks[history->count - 1];
+	history_know_texts(chunk->coder);
 	for (size_t i = 0; i < batch->count; i++) {
 		history_encode(chunk, &history->texts, &batch->samples[i], &history->scan);
 		band_add(&history->scan, &batch->samples[i]);

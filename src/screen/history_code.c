@@ -12,6 +12,7 @@
  */
 #include "screen/history_code.h"
 #include "base/memory.h"
+#include "base/names.h"
 #include "report/measure.h"
 #include "sample/proc_values.h"
 
@@ -90,6 +91,40 @@ void history_texts_drop(struct history_texts *texts, struct index *uses)
 			name_free(texts, name);
 	}
 	index_clear(uses);
+}
+
+#define RECENT_BITS 10
+
+/* Texts that were added lately to the chunk that is written, by their addresses in samples. */
+struct history_recent {
+	uint64_t dropped; /* names_dropped() when it was emptied last */
+	struct {
+		const char *from, *text;
+	} slots[1 << RECENT_BITS];
+};
+
+void history_know_texts(struct history_coder *coder)
+{
+	if (!coder->recent)
+		coder->recent = memory_get(sizeof(*coder->recent));
+}
+
+/* The same as history_text(), for a text of a sample. */
+static inline const char *text_of_sample(struct history_chunk *chunk, struct history_texts *texts,
+					 const char *from)
+{
+	struct history_recent *recent = chunk->coder ? chunk->coder->recent : NULL;
+	size_t at = (uintptr_t)from * 0x9e3779b97f4a7c15ull >> (64 - RECENT_BITS);
+
+	if (!recent || !from)
+		return history_text(texts, &chunk->uses, from);
+	if (recent->dropped != names_dropped())
+		*recent = (struct history_recent){.dropped = names_dropped()};
+	if (recent->slots[at].from != from) {
+		recent->slots[at].text = history_text(texts, &chunk->uses, from);
+		recent->slots[at].from = from;
+	}
+	return recent->slots[at].text;
 }
 
 #define HISTORY_WHAT_MAX 88 /* most columns of a tuple */
@@ -354,7 +389,7 @@ static uint32_t tuple_of(struct history_chunk *chunk, struct history_tuples *tup
 	for (size_t i = 0; i < columns->count; i++) {
 		values[i] = column_read(columns->items[i], sample);
 		if (columns->items[i]->kind == KIND_TEXT)
-			values[i].text = history_text(texts, &chunk->uses, values[i].text);
+			values[i].text = text_of_sample(chunk, texts, values[i].text);
 	}
 	return tuple_put(tuples, values, columns->count);
 }
@@ -557,8 +592,10 @@ const struct trace_kind *history_decode_trace(const struct history_chunk *chunk,
 
 void history_coder_free(struct history_coder *coder)
 {
-	if (coder)
-		free(coder->last);
+	if (!coder)
+		return;
+	free(coder->last);
+	free(coder->recent);
 	free(coder);
 }
 

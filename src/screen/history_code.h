@@ -69,14 +69,20 @@ struct history_last {
 	struct sample sample; /* last sample, with its numbers */
 };
 
+struct history_recent;
+
 struct history_coder {
-	struct history_last *last; /* indexed by number of the thread's tuple */
+	struct history_last *last;     /* indexed by number of the thread's tuple */
+	struct history_recent *recent; /* see history_know_texts(); NULL: texts are looked up */
 	size_t capacity;
 	int64_t who; /* number of the previous sample's thread in the same scan; -1: none */
 };
 
 void history_coder_free(struct history_coder *coder); /* NULL is allowed */
 
+/* Has history_encode() know texts again by their addresses: those of the samples must be interned
+ * (base/names.h), by the calling thread. */
+void history_know_texts(struct history_coder *coder);
 /* Adds the sample to the chunk's bytes. texts: those of the chunk's history. */
 void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 		    const struct sample *sample, const struct history_scan *scan);
