@@ -1,4 +1,4 @@
-"""Cost of looking back: a report over ten million recorded samples, and DuckDB's answer from the same files."""
+"""Cost of looking back: a report over ten million recorded samples, and DuckDB's answer from the same files; what was wrong in them."""
 import glob
 import json
 import os
@@ -7,10 +7,13 @@ import subprocess
 import tempfile
 import time
 
-from sampler import LIMIT_S, NotHere, end_with_us, quartiles, say
+from recorder import Recorder
+from sampler import LIMIT_S, Held, NotHere, end_with_us, quartiles, say
 from table import Row
 
 SCANS = 2000  # scans of 5000 threads, see recorded.c
+SAMPLES = 10 ** 7  # of a recording that repeats a real one, see repeated.c
+CROWD = ("served threads=120", "chained threads=16", "service threads=12 dir=%s", "mixed bursts=20 pairs=4 spins=1 dir=%s")
 COLUMNS = "state,user,comm,syscall"
 DUCKDB = "@duckdb/node-api@1.5.6-r.1"  # as tests/live/case_schema.py has it
 CPUS = sorted(os.sched_getaffinity(0))[:2]  # both programs run on two CPUs, because both have two threads
@@ -104,3 +107,34 @@ def bench_replay(options):
                 theirs.append(duckdb_ask(directory, files, samples))
             rows += rows_of("a report over %.3g million recorded samples, %s" % (samples / 1e6, words), ours, theirs)
         return rows
+
+
+def record(options, directory, crowd=CROWD):
+    """Records threads that wait in many ways, for all that a recorder has by default."""
+    if crowd:
+        with Held(options, *crowd[0].replace("%s", os.path.dirname(directory)).split()):
+            record(options, directory, crowd[1:])
+        return
+    with Recorder(options, directory, "-F", 20) as recorder:
+        time.sleep(options.scan_s * 12)
+        recorder.process.terminate()
+        recorder.process.wait(LIMIT_S)
+
+
+def bench_findings(options):
+    """--replay without other options: findings of the whole, heat map, worst minutes."""
+    with tempfile.TemporaryDirectory() as directory:
+        say("replayed findings: a recording is made")
+        record(options, directory + "/short")
+        made = subprocess.run([options.build + "/tests/bench/repeated", directory + "/long", directory + "/short",
+                               str(SAMPLES // 100 if options.quick else SAMPLES)], stdout=subprocess.PIPE, check=True)
+        samples, runs = int(made.stdout), []
+        for turn in range(options.rounds):
+            say("replayed findings: round %d of %d" % (turn + 1, options.rounds))
+            runs.append(run([options.tsnap, "--replay", directory + "/long"], directory)[1:])
+        low, middle, high = quartiles([seconds for seconds, _, _ in runs])
+        words = "findings, heat map and worst minutes of %.3g million recorded samples" % (samples / 1e6)
+        return [Row(words, "tsnap", middle, "s", low, high, aim=5,
+                    remark="%.2f s of CPU time" % quartiles([cpu for _, cpu, _ in runs])[1]),
+                Row("samples of a recording in which findings are found in a second", "tsnap", samples / middle, "samples/s"),
+                Row("resident memory at most of " + words, "tsnap", max(resident for _, _, resident in runs) / 1e6, "MB")]

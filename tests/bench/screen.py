@@ -9,11 +9,12 @@ import sys
 import termios
 import time
 
-from sampler import LIMIT_S, Processes, quartiles, read, say
+from sampler import LIMIT_S, Held, Processes, quartiles, read, say
 from table import Row
 
 ROWS, COLUMNS = 40, 120
 REFRESH_S = 2
+ASKING = 200  # threads that each ask a server 30 times a second
 
 
 class Screen(Processes):
@@ -105,6 +106,14 @@ def bench_screen(options):
         rows.append(Row("CPU of the screen's thread, a refresh in 2 s", "tsnap", 100 * taken, "%", aim=1,
                         remark="and of the thread that copies scans"))
         rows.append(Row("resident memory of --top, after half a minute", "tsnap", screen.memory()[0] / 1e6, "MB"))
+    say("screen: CPU, %d active threads" % ASKING)
+    with Held(options, "served", "threads=%d" % ASKING), Screen(options) as screen:
+        screen.read(3)
+        begun, before = time.monotonic(), screen.cpu_s()
+        screen.read(options.scan_s * 2)
+        taken = (screen.cpu_s() - before) / (time.monotonic() - begun)
+        rows.append(Row("CPU of --top, all of it, %d threads that ask a server" % ASKING, "tsnap", 100 * taken, "%", aim=3,
+                        remark="20 Hz, with the findings"))
     say("screen: history")
     runs = [path(options, "million") for _ in range(options.rounds)]
     low, middle, high = quartiles(runs)
