@@ -407,6 +407,69 @@ static void derived_texts_are_one(void **state)
 	names_clear();
 }
 
+/* A row that has all but its times in common with an earlier one is that row with other times, also
+ * after another row, a bad one and another header line. */
+static void rows_are_alike(void **state)
+{
+#define ROW(time, tid, comm, cpu_us) time "," tid ",\"" comm "\"," cpu_us "\n"
+#define QUOTED(time) "\"" time "\""
+	static const char content[] = "timestamp,tid,comm,cpu_us\n" ROW(QUOTED(T0), "1", "a", "10")
+		ROW(QUOTED(T0), "2", "a", "20") ROW(QUOTED(T1), "1", "a", "30")
+			ROW(QUOTED(T1), "2", "b", "40")
+				ROW(QUOTED(T1), "1", "a", "") "timestamp,cpu_us,comm,tid\n" QUOTED(
+					T9) ",1,\"a\",10\n" QUOTED(T9) ",50,\"a\",1\n";
+	static const struct {
+		int64_t tid;
+		const char *comm;
+		int64_t cpu_us;
+	} expected[] = {{1, "a", 10},	  {2, "a", 20}, {1, "a", 30}, {2, "b", 40},
+			{1, "a", ABSENT}, {10, "a", 1}, {1, "a", 50}};
+	uint32_t alike[7];
+	struct source *source;
+	struct scan scan;
+	struct error e = {0};
+	size_t at = 0;
+
+	assert_int_equal(content_open(content, sizeof(content) - 1, &all, ~0u, &source, &e), 0);
+	while (source->next(source, &scan, &e) > 0) {
+		for (size_t i = 0; i < scan.count; i++, at++) {
+			const struct sample *sample = &scan.samples[i];
+
+			assert_in_range(at, 0, 6);
+			assert_int_equal(sample->thread.tid, expected[at].tid);
+			assert_string_equal(sample->thread.comm, expected[at].comm);
+			assert_int_equal(sample->sums.cpu_us, expected[at].cpu_us);
+			alike[at] = sample->scan.alike;
+		}
+	}
+	assert_int_equal(at, 7);
+	/* the first row of a block is not looked for */
+	assert_int_equal(alike[4], alike[2]);
+	assert_int_not_equal(alike[2], 0);
+	for (size_t i = 0; i < 7; i++)
+		for (size_t j = 0; j < i; j++)
+			if (alike[i] && alike[i] == alike[j])
+				assert_true(expected[i].tid == expected[j].tid &&
+					    !strcmp(expected[i].comm, expected[j].comm));
+	source->close(source);
+	names_clear();
+}
+
+static void rows_behind_bad_ones(void **state)
+{
+	size_t scans, samples;
+	struct source_status status;
+	struct error e = {0};
+	static const char content[] = "timestamp,tid,comm,cpu_us\n" ROW(QUOTED(T0), "1", "a", "1")
+		ROW(QUOTED(T0), "1", "a", "1") ROW(QUOTED(T0), "1", "a", "x");
+
+	assert_int_equal(replay(content, sizeof(content) - 1, &scans, &samples, &status, &e),
+			 -EINVAL);
+	if (!strstr(e.line, "line 4: cpu_us: not a number"))
+		fail_msg("%s", e.line);
+	error_done(&e);
+}
+
 static void scans_and_silence(void **state)
 {
 	/* two rows, one row, then 7 scans in which no thread was seen; then another recording */
@@ -562,6 +625,8 @@ int main(void)
 		cmocka_unit_test(fields_are_read),
 
 		cmocka_unit_test(derived_texts_are_one),
+		cmocka_unit_test(rows_are_alike),
+		cmocka_unit_test(rows_behind_bad_ones),
 		cmocka_unit_test(scans_and_silence),
 		cmocka_unit_test(clock_steps),
 		cmocka_unit_test(filtered_scans_count),
