@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #define SYMBOLS_BYTES_MAX (20u << 20) /* bytes of tables of functions; one may be larger alone */
 
 _Static_assert(sizeof(struct file_row_answer) <= PARSER_MESSAGE_MAX, "an answer is one message");
+_Static_assert(sizeof(struct file_usdt_answer) <= PARSER_MESSAGE_MAX, "an answer is one message");
 
 /* A file, of which rows or names are requested. */
 struct known_file {
@@ -180,6 +182,34 @@ static void nearest_answer(struct parser_request *request, const struct file_req
 
 	if (name && request->fd_count && elf_read(&elf, request, of))
 		elf_variable_nearest(&elf, name, answer->name);
+}
+
+static void function_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_function_answer *answer = to;
+	const char *name = name_behind(request);
+	struct elf_file elf;
+
+	answer->is_elf = name && request->fd_count && elf_read(&elf, request, of);
+	if (answer->is_elf)
+		elf_function_find(&elf, name, &answer->function);
+}
+
+/* The name is "provider:name". */
+static void usdt_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_usdt_answer *answer = to;
+	const char *both = name_behind(request), *name = both ? strchr(both, ':') : NULL;
+	char provider[PROBE_NAME_BYTES];
+	struct elf_file elf;
+
+	if (!name || (size_t)(name - both) >= sizeof(provider) || !request->fd_count)
+		return;
+	memcpy(provider, both, (size_t)(name - both));
+	provider[name - both] = '\0';
+	answer->is_elf = elf_read(&elf, request, of);
+	if (answer->is_elf)
+		elf_usdt_find(&elf, provider, name + 1, &answer->usdt);
 }
 
 static void returns_answer(struct parser_request *request, const struct file_request *of, void *to)
@@ -390,6 +420,8 @@ static const struct {
 	[FILE_BEGIN] = {sizeof(struct file_begin_answer), ROW_NS, begin_answer},
 	[FILE_VARIABLE] = {sizeof(struct file_variable_answer), ROW_NS, variable_answer},
 	[FILE_NEAREST] = {sizeof(struct file_nearest_answer), GO_NS, nearest_answer},
+	[FILE_FUNCTION] = {sizeof(struct file_function_answer), GO_NS, function_answer},
+	[FILE_USDT] = {sizeof(struct file_usdt_answer), GO_NS, usdt_answer},
 };
 
 size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
@@ -553,6 +585,41 @@ int file_variable_request(struct parser *parser, const struct elf_file *elf, con
 		parser,
 		(struct file_request){.kind = FILE_VARIABLE, .exact = exported, .address = offset},
 		elf, name, answer);
+}
+
+int file_function_request(struct parser *parser, const struct elf_file *elf, const char *name,
+			  struct elf_function *function)
+{
+	struct file_function_answer answer;
+	int err = named_request(parser, (struct file_request){.kind = FILE_FUNCTION}, elf, name,
+				&answer);
+
+	if (err || !answer.is_elf)
+		return err ? err : -ENOEXEC;
+	*function = answer.function;
+	function->nearest[sizeof(function->nearest) - 1] = '\0';
+	return 0;
+}
+
+int file_usdt_request(struct parser *parser, const struct elf_file *elf, const char *provider,
+		      const char *name, struct elf_usdt *usdt)
+{
+	static struct file_usdt_answer answer;
+	char both[2 * PROBE_NAME_BYTES];
+	int err = snprintf(both, sizeof(both), "%s:%s", provider, name) >= (int)sizeof(both)
+			  ? -E2BIG
+			  : named_request(parser, (struct file_request){.kind = FILE_USDT}, elf,
+					  both, &answer);
+
+	if (err || !answer.is_elf)
+		return err ? err : -ENOEXEC;
+	*usdt = answer.usdt;
+	if (usdt->site_count > USDT_SITES_MAX)
+		return -EBADMSG;
+	usdt->provider[sizeof(usdt->provider) - 1] = usdt->other[sizeof(usdt->other) - 1] = '\0';
+	usdt->arguments[sizeof(usdt->arguments) - 1] = '\0';
+	usdt->nearest[sizeof(usdt->nearest) - 1] = '\0';
+	return 0;
 }
 
 int file_nearest_request(struct parser *parser, const struct elf_file *elf, const char *name,

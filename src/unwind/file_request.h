@@ -12,6 +12,7 @@
 #include "parser/parser.h"
 #include "unwind/elf/elf_exports.h"
 #include "unwind/elf/elf_file.h"
+#include "unwind/elf/elf_probe.h"
 #include "unwind/elf/elf_variable.h"
 #include "unwind/elf/go_program.h"
 #include "unwind/frame_source.h"
@@ -34,10 +35,12 @@ enum file_request_kind {
 	FILE_BEGIN,    /* struct file_begin_answer; the parser keeps nothing of the file */
 	FILE_VARIABLE, /* struct file_variable_answer; the parser keeps nothing of the file */
 	FILE_NEAREST,  /* struct file_nearest_answer; the parser keeps nothing of the file */
+	FILE_FUNCTION, /* struct file_function_answer; the parser keeps nothing of the file */
+	FILE_USDT,     /* struct file_usdt_answer; the parser keeps nothing of the file */
 };
 
-/* A request about a file, whose bytes may follow it (the vDSO); of FILE_SYMBOLS, FILE_VARIABLE and
- * FILE_NEAREST names do. */
+/* A request about a file, whose bytes may follow it (the vDSO); of FILE_SYMBOLS, FILE_VARIABLE,
+ * FILE_NEAREST, FILE_FUNCTION and FILE_USDT names do. */
 struct file_request {
 	uint32_t kind, number;
 	uint64_t address;
@@ -118,6 +121,16 @@ struct file_nearest_answer {
 	char name[VARIABLE_NAME_BYTES];
 };
 
+struct file_function_answer {
+	uint8_t is_elf;
+	struct elf_function function;
+};
+
+struct file_usdt_answer {
+	uint8_t is_elf;
+	struct elf_usdt usdt;
+};
+
 /* Requests the headers of the file or image that elf has, with its bytes, and fills the rest of
  * elf. Returns 0, -errno as file_row_request() does, or -ENOEXEC: it is no ELF file. */
 int file_head_request(struct parser *parser, struct elf_file *elf);
@@ -140,6 +153,13 @@ int file_variable_request(struct parser *parser, const struct elf_file *elf, con
 			  bool exported, uint64_t offset, struct file_variable_answer *answer);
 int file_nearest_request(struct parser *parser, const struct elf_file *elf, const char *name,
 			 struct file_nearest_answer *answer);
+/* Request what a file says of a function, by its symbol; or of a USDT probe, whose provider is ""
+ * for any. Return 0, -errno as file_row_request() does, or -ENOEXEC: it is no ELF file. The caller
+ * checks operands: usdt_operand_is_valid(). */
+int file_function_request(struct parser *parser, const struct elf_file *elf, const char *name,
+			  struct elf_function *function);
+int file_usdt_request(struct parser *parser, const struct elf_file *elf, const char *provider,
+		      const char *name, struct elf_usdt *usdt);
 /* Requests where x86-64 code of the file or image returns. Returns 0, or -errno as
  * file_row_request() does. */
 int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,

@@ -10,8 +10,8 @@
 #include "keeper/avoid.h"
 #include "kernel/task_query.h"
 #include "proc/proc.h"
-#include "unwind/elf/elf_file.h"
 #include "unwind/elf/process_file.h"
+#include "unwind/file_request.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -149,6 +149,15 @@ static int one_pid(const struct live_config *config)
 		       : 0;
 }
 
+static int file_refuse(const struct own_probe *probe, const struct own_target *target, int err,
+		       struct error *e)
+{
+	return own_probe_refuse(probe, probe->file_at, e, "'%s' can't be read: %s", target->path,
+				err == -ENOEXEC ? "it is no ELF file of this machine"
+				: err == -EPIPE ? "the process that reads it died, or took too long"
+						: strerror(-err));
+}
+
 static int file_find(const struct own_probe *probe, struct own_target *target, struct error *e)
 {
 	struct file_search *search;
@@ -187,77 +196,37 @@ static int file_find(const struct own_probe *probe, struct own_target *target, s
 	return err;
 }
 
-/* --- the function */
-
-struct function_search {
-	const char *name;
-	uint64_t address;
-	bool found, indirect, throws;
-	/* names of all functions, while one like it is looked for */
-	bool gathers;
-	char **names;
-	size_t count, capacity;
-};
-
-static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
+/* Opens the file of a probe for the parser, which reads it. */
+static int file_open(const struct own_probe *probe, const struct own_target *target,
+		     struct elf_file *elf, struct error *e)
 {
-	struct function_search *search = of;
-	const unsigned int type = ELF64_ST_TYPE(symbol->st_info);
-	const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
-
-	if (!name || !*name)
-		return;
-	if (!strcmp(name, "__gxx_personality_v0") || !strcmp(name, "__cxa_throw") ||
-	    !strcmp(name, "rust_eh_personality"))
-		search->throws = true;
-	if (!function || symbol->st_shndx == SHN_UNDEF)
-		return;
-	if (search->gathers) {
-		search->names = memory_grow(search->names, &search->capacity, search->count + 1,
-					    sizeof(*search->names));
-		search->names[search->count++] = memory_text(name, strlen(name));
-	}
-	if (strcmp(name, search->name) != 0 || search->found)
-		return;
-	search->found = true;
-	search->indirect = type == STT_GNU_IFUNC;
-	search->address = symbol->st_value;
-}
-
-static void symbols_search(struct function_search *search, const struct elf_file *elf)
-{
-	struct elf_section names;
-
-	elf_file_symbols(elf, ".symtab", symbol_take, search, &names);
-	elf_file_symbols(elf, ".dynsym", symbol_take, search, &names);
-}
-
-static const char *function_at(void *from, size_t at)
-{
-	struct function_search *search = from;
-
-	return at < search->count ? search->names[at] : NULL;
-}
-
-static int function_missing(const struct own_probe *probe, const struct elf_file *elf,
-			    const char *path, struct error *e)
-{
-	struct function_search search = {.name = probe->point, .gathers = true};
-	const char *nearest;
+	struct stat about = {0};
 	int err;
 
-	symbols_search(&search, elf);
-	nearest = text_nearest(probe->point, function_at, &search);
-	err = own_probe_refuse(probe, probe->point_at, e, "%s has no function '%s'%s%s%s", path,
-			       probe->point, nearest ? "; the nearest is '" : "",
-			       nearest ? nearest : "",
-			       nearest	       ? "'"
-			       : !search.count ? ": all its symbols were stripped"
-					       : "; nm -D lists those that it exports");
-	for (size_t i = 0; i < search.count; i++)
-		free(search.names[i]);
-	free(search.names);
-	return err;
+	*elf = (struct elf_file){.fd = open(target->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+	err = elf->fd < 0 ? -errno : fstat(elf->fd, &about) ? -errno : 0;
+	if (!err && !S_ISREG(about.st_mode))
+		err = -ENOEXEC;
+	elf->bytes = (uint64_t)about.st_size;
+	if (!err)
+		return 0;
+	if (elf->fd >= 0)
+		close(elf->fd);
+	return file_refuse(probe, target, err, e);
+}
+
+/* --- the function */
+
+static int function_missing(const struct own_probe *probe, const struct elf_function *function,
+			    const char *path, struct error *e)
+{
+	const char *nearest = function->nearest;
+
+	return own_probe_refuse(probe, probe->point_at, e, "%s has no function '%s'%s%s%s", path,
+				probe->point, *nearest ? "; the nearest is '" : "", nearest,
+				*nearest	 ? "'"
+				: !function->any ? ": all its symbols were stripped"
+						 : "; nm -D lists those that it exports");
 }
 
 /* Functions whose returns can't be probed: they never come back, or more than once by the same
@@ -300,23 +269,35 @@ static bool returns_otherwise(const char *name)
 	return false;
 }
 
-static int return_check(const struct own_probe *probe, const struct elf_file *elf, bool throws,
-			struct error *e)
+/* Refuses what can't be done with a function that is there. */
+static int function_check(const struct own_probe *probe, const struct elf_function *function,
+			  const char *path, struct error *e)
 {
-	struct elf_section section;
+	const bool counted = probe->result == OWN_COUNT && !probe->token_count;
 	const char *why = NULL;
 
-	if (!elf_file_section(elf, ".go.buildinfo", &section) ||
-	    !elf_file_section(elf, ".gopclntab", &section))
+	if (function->indirect)
+		return own_probe_refuse(probe, probe->point_at, e,
+					"'%s' only chooses the function that is called for it: "
+					"probe that one (nm %s lists them)",
+					probe->point, path);
+	if (!function->in_code)
+		return own_probe_refuse(probe, probe->point_at, e, "'%s' has no code in %s",
+					probe->point, path);
+	if (function->go && !counted)
 		return own_probe_refuse(probe, probe->point_at, e,
 					"this is a program of Go, which moves its stacks, passes "
 					"arguments in its own way, and would crash if a return "
 					"were probed: only calls can be counted, with ()");
+	if (function->narrow && !counted)
+		return own_probe_refuse(probe, probe->file_at, e,
+					"this is a 32-bit file, where registers do not have the "
+					"arguments: only calls can be counted, with ()");
 	if (!own_probe_returns(probe))
 		return 0;
 	if (returns_otherwise(probe->point))
 		why = "this function does not return as others do";
-	else if (throws)
+	else if (function->throws)
 		why = "this file throws or passes on exceptions (C++, Rust), which end a process "
 		      "when they meet a function whose return is probed";
 	if (!why)
@@ -341,15 +322,28 @@ static int64_t locked_find(void)
 	return pid;
 }
 
-static int function_find(const struct own_probe *probe, struct own_target *target, struct error *e)
+static int function_find(struct parser *parser, const struct own_probe *probe,
+			 const struct elf_file *elf, struct own_target *target, struct error *e)
 {
-	struct function_search search = {.name = probe->point};
+	struct elf_function function;
+	int err = file_function_request(parser, elf, probe->point, &function);
+
+	if (err)
+		return file_refuse(probe, target, err, e);
+	if (!function.found)
+		return function_missing(probe, &function, target->path, e);
+	target->offset = function.offset;
+	target->stepped = probe_is_stepped(function.begin);
+	return function_check(probe, &function, target->path, e);
+}
+
+/* Finds what is probed in the code of a file. */
+static int code_find(struct parser *parser, const struct own_probe *probe,
+		     struct own_target *target, struct error *e)
+{
 	struct elf_file elf;
-	unsigned char first[2] = {0};
-	struct stat about = {0};
 	int64_t locked;
-	uint64_t left;
-	int fd, err;
+	int err;
 
 	task_query_begin(); /* so that no process whose memory map is locked is read */
 	locked = target->pid ? -1 : locked_find();
@@ -360,38 +354,12 @@ static int function_find(const struct own_probe *probe, struct own_target *targe
 					"would wait for it: probe another one alone, with -p",
 					(long long)locked);
 	err = file_find(probe, target, e);
+	if (!err)
+		err = file_open(probe, target, &elf, e);
 	if (err)
 		return err;
-	fd = open(target->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	err = fd < 0 ? -errno : fstat(fd, &about) ? -errno : 0;
-	if (!err)
-		err = S_ISREG(about.st_mode)
-			      ? elf_file_read(&elf, fd, NULL, (uint64_t)about.st_size)
-			      : -ENOEXEC;
-	if (err) {
-		err = own_probe_refuse(
-			probe, probe->file_at, e, "'%s' can't be read: %s", target->path,
-			err == -ENOEXEC ? "it is no ELF file of this machine" : strerror(-err));
-		goto out;
-	}
-	symbols_search(&search, &elf);
-	if (!search.found)
-		err = function_missing(probe, &elf, target->path, e);
-	else if (search.indirect)
-		err = own_probe_refuse(probe, probe->point_at, e,
-				       "'%s' only chooses the function that is called for it: "
-				       "probe that one (nm %s lists them)",
-				       probe->point, target->path);
-	else if (!elf_offset_of(&elf, search.address, &target->offset, &left))
-		err = own_probe_refuse(probe, probe->point_at, e, "'%s' has no code in %s",
-				       probe->point, target->path);
-	else if (probe->result != OWN_COUNT || probe->token_count)
-		err = return_check(probe, &elf, search.throws, e);
-	target->stepped = pread(fd, first, sizeof(first), (off_t)target->offset) == sizeof(first) &&
-			  probe_is_stepped(first);
-out:
-	if (fd >= 0)
-		close(fd);
+	err = function_find(parser, probe, &elf, target, e);
+	close(elf.fd);
 	return err;
 }
 
@@ -496,7 +464,8 @@ int live_own_begin(struct live *live, struct error *e)
 		item->detached = false;
 		item->ns = item->runs = item->rate = item->share = 0;
 		err = item->probe.kind == OWN_FUNCTION
-			      ? function_find(&item->probe, &item->target, e)
+			      ? code_find(live_parser(&live->context, PARSER_TABLES), &item->probe,
+					  &item->target, e)
 			      : tracepoint_find(&item->probe, e);
 	}
 	if (!own || err)

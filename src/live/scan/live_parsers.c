@@ -67,8 +67,8 @@ void live_parsers_begin(struct live_context *context)
 {
 	uint64_t needs = context->wants.needs;
 
-	if (needs & (NEEDS_STACKS_OF_USERS | NEED_WAITS | NEED_WAIT_CLASS | NEED_CONTAINER_NAME |
-		     NEEDS_OF_APP))
+	if (context->config.own || needs & (NEEDS_STACKS_OF_USERS | NEED_WAITS | NEED_WAIT_CLASS |
+					    NEED_CONTAINER_NAME | NEEDS_OF_APP))
 		context->parsers = parsers_begin(live_service, context->config.no_sandbox, 0);
 }
 

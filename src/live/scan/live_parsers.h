@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parsers of the live source (src/parser): for all of src/unwind, and for files in which runtimes
- * of containers keep names.
+/* Parsers of the live source (src/parser): for all of src/unwind, for files in which runtimes of
+ * containers keep names, and for files that --probe names.
  */
 #ifndef TSNAP_LIVE_LIVE_PARSERS_H
 #define TSNAP_LIVE_LIVE_PARSERS_H
@@ -8,7 +8,8 @@
 #include "live/context/live_context.h"
 #include "proc/containers.h"
 
-/* Forks the spawner if the context's needs want parsers; context->parsers stays NULL otherwise. */
+/* Forks the spawner if the context's needs, or --probe, want parsers; context->parsers stays NULL
+ * otherwise. */
 void live_parsers_begin(struct live_context *context);
 /* Starts the parsers of stacks, if the needs want any: after what tsnap can't run without, where
  * processes are few (pids.max). */
