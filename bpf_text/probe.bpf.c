@@ -35,8 +35,56 @@
 #define PROBE_STACK_RETURNED (ctx->sp - 8) /* a return takes its address off the stack */
 #endif
 #define PROBE_STACK (ctx->sp)
+/* Registers by DWARF's numbers (src/base/usdt_operand.h), and the instruction's address. */
+#if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#define PROBE_REGISTER(N) \
+	((N) == 31 ? ctx->sp : (N) == 32 ? ctx->pc : ctx->regs[(N) < 31 ? (N) : 0])
+#define PROBE_PLACE (ctx->pc)
+#else
+#define PROBE_REGISTER(N) PROBE_REGISTER_##N
+#define PROBE_REGISTER_0 (ctx->ax)
+#define PROBE_REGISTER_1 (ctx->dx)
+#define PROBE_REGISTER_2 (ctx->cx)
+#define PROBE_REGISTER_3 (ctx->bx)
+#define PROBE_REGISTER_4 (ctx->si)
+#define PROBE_REGISTER_5 (ctx->di)
+#define PROBE_REGISTER_6 (ctx->bp)
+#define PROBE_REGISTER_7 (ctx->sp)
+#define PROBE_REGISTER_8 (ctx->r8)
+#define PROBE_REGISTER_9 (ctx->r9)
+#define PROBE_REGISTER_10 (ctx->r10)
+#define PROBE_REGISTER_11 (ctx->r11)
+#define PROBE_REGISTER_12 (ctx->r12)
+#define PROBE_REGISTER_13 (ctx->r13)
+#define PROBE_REGISTER_14 (ctx->r14)
+#define PROBE_REGISTER_15 (ctx->r15)
+#define PROBE_REGISTER_16 (ctx->ip)
+#define PROBE_PLACE (ctx->ip)
+#endif
 #define PROBE_KEPT(N) (call.arguments[(N)-1])
 #define PROBE_RAW_ARGUMENT(N) (ctx->args[(N)-1])
+
+/* Gives a variable a value from the program's memory; ends the BPF program, with a count, where
+ * that is not there. */
+#define PROBE_READ(VALUE, TYPE, AT)                                              \
+	({                                                                       \
+		TYPE word = 0;                                                   \
+                                                                                 \
+		if (bpf_probe_read_user(&word, sizeof(word), (void *)(AT)) < 0) { \
+			probe_unread_count();                                    \
+			return 0;                                                \
+		}                                                                \
+		VALUE = (__u64)(__s64)word;                                      \
+	})
+
+static inline void probe_unread_count(void)
+{
+	__u32 zero = 0;
+	struct probe_counters *counters = ts_counters.lookup(&zero);
+
+	if (counters)
+		counters->probe_unread++;
+}
 
 struct probe_call_key {
 	__u64 stack;

@@ -281,6 +281,7 @@ struct probe_counters {
 	__u64 latency_full; /* an event of --trace had no histogram: the map was full */
 	__u64 block_full;   /* a request in flight did not fit the map */
 	__u64 block_unseen; /* a request was completed, and no program was run */
+	__u64 probe_unread; /* an argument of a probe was in memory that was not there */
 };
 
 _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");

@@ -38,6 +38,7 @@ struct usdt_operand {
 	uint8_t dropped;     /* lowest bits of the register that are no part of it (%ah) */
 	uint8_t base, index; /* USDT_NO_REGISTER: none */
 	uint8_t scale;	     /* the index is shifted to the left by so many bits */
+	uint8_t unused;	     /* no holes: operands are compared as bytes */
 	int64_t offset;	     /* the constant, or what is added to the address */
 };
 

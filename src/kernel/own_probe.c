@@ -7,7 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KINDS "p (function of a program or library) and t (tracepoint)"
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+#define DIGITS "0123456789"
+
+/* clang-format off */
+const struct own_kind own_kinds[OWN_KINDS] = {
+	[OWN_FUNCTION] = {'p', "function of a program or library", "function",
+			  "p:postgres:FUNCTION, p:/usr/sbin/nginx:FUNCTION or p:libc:FUNCTION",
+			  LETTERS DIGITS ".$@", .of_file = true, .returns = true,
+			  .arguments = OWN_PROBE_ARGS, .type = OWN_INT},
+	[OWN_USDT] = {'u', "USDT probe of one", "USDT probe",
+		      "u:postgres:PROBE, u:/usr/bin/node:PROBE or u:libc:PROVIDER:PROBE",
+		      LETTERS DIGITS, .of_file = true,
+		      .arguments = USDT_ARGUMENTS_MAX, .type = OWN_BYTES},
+	[OWN_TRACEPOINT] = {'t', "tracepoint", "tracepoint", "t:sched:sched_switch",
+			    LETTERS DIGITS, .named = true,
+			    .arguments = OWN_PROBE_ARGS, .type = OWN_INT},
+};
+/* clang-format on */
+
+_Static_assert(USDT_ARGUMENTS_MAX <= OWN_PROBE_FIELDS, "a field for each argument");
+
 #define TYPES "int, bytes, ns and hex"
 
 /* --- words */
@@ -73,9 +93,6 @@ static bool take(struct reading *reading, const char *string)
 	return true;
 }
 
-#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-#define DIGITS "0123456789"
-
 /* Reads the characters of a set into a buffer. 0: there are none; or -E2BIG: too many. */
 static int word_take(struct reading *reading, const char *set, char *to, size_t size)
 {
@@ -114,20 +131,35 @@ static int name_read(struct reading *reading)
 		     probe->name);
 }
 
-static int function_read(struct reading *reading)
+/* Reads the file, and before the name of a USDT probe perhaps its provider: up to the last colons,
+ * as paths may have some. */
+static int file_read(struct reading *reading)
 {
+	const struct own_kind *kind = &own_kinds[reading->probe->kind];
 	struct own_probe *probe = reading->probe;
-	size_t length = strcspn(reading->at, "( \t"), file = length;
+	size_t length = strcspn(reading->at, "( \t"), file = length, provider;
 
 	probe->file_at = here(reading);
 	while (file && reading->at[file] != ':')
 		file--;
-	if (!file)
-		return wrong(reading, "a file and a function are expected: p:postgres:FUNCTION, "
-				      "p:/usr/sbin/nginx:FUNCTION or p:libc:FUNCTION");
-	if (file >= sizeof(probe->file))
+	length = file;
+	if (probe->kind == OWN_USDT) {
+		for (provider = file; provider && reading->at[provider - 1] != ':';)
+			provider--;
+		if (provider > 1 && file > provider &&
+		    strspn(reading->at + provider, LETTERS DIGITS) == file - provider) {
+			if (file - provider >= sizeof(probe->provider))
+				return wrong(reading, "the provider's name is too long");
+			memcpy(probe->provider, reading->at + provider, file - provider);
+			length = provider - 1;
+		}
+	}
+	if (!length)
+		return wrong(reading, "a file and a %s are expected: %s", kind->what,
+			     kind->example);
+	if (length >= sizeof(probe->file))
 		return wrong(reading, "the file's name is too long");
-	memcpy(probe->file, reading->at, file);
+	memcpy(probe->file, reading->at, length);
 	reading->at += file + 1;
 	return 0;
 }
@@ -135,44 +167,61 @@ static int function_read(struct reading *reading)
 static int point_read(struct reading *reading)
 {
 	struct own_probe *probe = reading->probe;
-	const char *what = probe->kind == OWN_FUNCTION ? "function" : "tracepoint";
+	const struct own_kind *kind = &own_kinds[probe->kind];
 	int length;
 
 	probe->point_at = here(reading);
-	length = word_take(reading,
-			   probe->kind == OWN_FUNCTION ? LETTERS DIGITS ".$@" : LETTERS DIGITS,
-			   probe->point, sizeof(probe->point));
+	length = word_take(reading, kind->point, probe->point, sizeof(probe->point));
 	if (length < 0)
-		return wrong(reading, "the %s's name is too long: at most %d characters", what,
-			     OWN_PROBE_POINT_SIZE - 1);
+		return wrong(reading, "the %s's name is too long: at most %d characters",
+			     kind->what, OWN_PROBE_POINT_SIZE - 1);
 	if (!length)
-		return wrong(reading, "the name of a %s is expected", what);
+		return wrong(reading, "the name of a %s is expected", kind->what);
 	if (*reading->at && !strchr("( \t", *reading->at))
-		return wrong(reading, "'%c' is in no name of a %s%s", *reading->at, what,
+		return wrong(reading, "'%c' is in no name of a %s%s", *reading->at, kind->what,
 			     probe->kind == OWN_FUNCTION
 				     ? ": symbols are given as nm(1) prints them without -C"
 				     : "");
 	return 0;
 }
 
-static int target_read(struct reading *reading)
+static int kind_read(struct reading *reading)
 {
-	struct own_probe *probe = reading->probe;
-	const char *category;
+	struct text kinds = {0};
+	int err;
 
 	spaces_skip(reading);
-	if (!*reading->at || reading->at[1] != ':' || !strchr("pt", *reading->at))
-		return wrong(reading, "a kind and a colon are expected; the kinds are " KINDS);
-	probe->kind = *reading->at == 'p' ? OWN_FUNCTION : OWN_TRACEPOINT;
-	reading->at += 2;
-	if (probe->kind == OWN_FUNCTION) {
-		int err = function_read(reading);
-
-		return err ? err : point_read(reading);
+	for (int kind = 0; kind < OWN_KINDS; kind++) {
+		text_add_format(&kinds, "%s%c (%s)",
+				!kind		       ? ""
+				: kind + 1 < OWN_KINDS ? ", "
+						       : " and ",
+				own_kinds[kind].letter, own_kinds[kind].help);
+		if (*reading->at == own_kinds[kind].letter && reading->at[1] == ':') {
+			reading->probe->kind = (enum own_probe_kind)kind;
+			reading->at += 2;
+			text_done(&kinds);
+			return 0;
+		}
 	}
+	err = wrong(reading, "a kind and a colon are expected; the kinds are %s",
+		    text_string(&kinds));
+	text_done(&kinds);
+	return err;
+}
+
+static int target_read(struct reading *reading)
+{
+	const char *category;
+	int err = kind_read(reading);
+
+	if (!err && own_kinds[reading->probe->kind].of_file)
+		err = file_read(reading);
+	if (err)
+		return err;
 	/* raw tracepoints are known by their names alone, which differ in all categories */
 	category = reading->at + strspn(reading->at, LETTERS DIGITS);
-	if (*category == ':')
+	if (reading->probe->kind == OWN_TRACEPOINT && *category == ':')
 		reading->at = category + 1;
 	return point_read(reading);
 }
@@ -205,8 +254,7 @@ static int type_read(struct reading *reading, enum own_probe_type *type)
 /* Reads arg3, ret or a name. Fills the field but for its place. */
 static int field_read(struct reading *reading, struct own_probe_field *field)
 {
-	const struct own_probe *probe = reading->probe;
-	const bool function = probe->kind == OWN_FUNCTION;
+	const struct own_kind *kind = &own_kinds[reading->probe->kind];
 	const char *from;
 	int length;
 
@@ -216,13 +264,16 @@ static int field_read(struct reading *reading, struct own_probe_field *field)
 	length = word_take(reading, LETTERS DIGITS, field->name, sizeof(field->name));
 	if (length <= 0 || strchr(DIGITS, field->name[0])) {
 		reading->at = from;
-		return wrong(reading, "a value is expected: arg1 to arg%d%s", OWN_PROBE_ARGS,
-			     function ? " or ret" : ", or the name of an argument");
+		return wrong(reading, "a value is expected: arg1 to arg%u%s", kind->arguments,
+			     kind->returns ? " or ret"
+			     : kind->named ? ", or the name of an argument"
+					   : "");
 	}
 	if (!strcmp(field->name, "ret")) {
 		reading->at = from;
-		if (!function)
-			return wrong(reading, "a tracepoint returns nothing: ret is for functions");
+		if (!kind->returns)
+			return wrong(reading, "a %s returns nothing: ret is for functions",
+				     kind->what);
 		reading->at += length;
 		field->returned = true;
 		field->name[0] = 0;
@@ -233,21 +284,19 @@ static int field_read(struct reading *reading, struct own_probe_field *field)
 		unsigned long number = strtoul(field->name + 3, NULL, 10);
 
 		reading->at = from;
-		if (number < 1 || number > OWN_PROBE_ARGS)
-			return wrong(reading, "there is no %s: arg1 to arg%d can be read",
-				     field->name, OWN_PROBE_ARGS);
+		if (number < 1 || number > kind->arguments)
+			return wrong(reading, "there is no %s: arg1 to arg%u can be read",
+				     field->name, kind->arguments);
 		reading->at += length;
 		field->arg = (unsigned int)number;
 		field->name[0] = 0;
 		return 0;
 	}
-	if (!function)
+	if (kind->named)
 		return 0;
 	reading->at = from;
-	return wrong(reading,
-		     "arguments of functions have numbers: arg1 to arg%d, or ret for what it "
-		     "returns",
-		     OWN_PROBE_ARGS);
+	return wrong(reading, "arguments of %ss have numbers: arg1 to arg%u%s", kind->what,
+		     kind->arguments, kind->returns ? ", or ret for what it returns" : "");
 }
 
 /* Reads a value. *index: its field in the probe. */
@@ -278,7 +327,7 @@ static int result_read(struct reading *reading)
 	struct own_probe *probe = reading->probe;
 	int err;
 
-	probe->result = probe->kind == OWN_FUNCTION ? OWN_TIME : OWN_COUNT;
+	probe->result = own_kinds[probe->kind].returns ? OWN_TIME : OWN_COUNT;
 	if (*reading->at != '(')
 		return 0;
 	reading->at++;
@@ -286,7 +335,7 @@ static int result_read(struct reading *reading)
 	if (take(reading, ")"))
 		return 0;
 	probe->result = OWN_VALUE;
-	probe->type = OWN_INT;
+	probe->type = own_kinds[probe->kind].type;
 	err = value_read(reading, &probe->value, &probe->type);
 	if (!err && probe->type == OWN_HEX)
 		return wrong(reading, "hex is for conditions: a distribution is of int, bytes or "
@@ -551,6 +600,94 @@ static void values_add(const struct own_probe *probe, const char *from, struct t
 					probe->fields[i].arg);
 }
 
+/* --- operands of USDT probes */
+
+#define SITE_BITS 4095u /* of an address: the smallest page */
+
+static bool sites_equal(const struct own_probe *probe, const struct own_site *a,
+			const struct own_site *b)
+{
+	return !memcmp(a->operands, b->operands, probe->field_count * sizeof(a->operands[0]));
+}
+
+bool own_sites_differ(const struct own_probe *probe, const struct own_target *target)
+{
+	for (unsigned int i = 0; i < target->site_count; i++)
+		for (unsigned int j = 0; j < i; j++)
+			if (!((target->sites[i].offset ^ target->sites[j].offset) & SITE_BITS) &&
+			    !sites_equal(probe, &target->sites[i], &target->sites[j]))
+				return false;
+	return true;
+}
+
+/* Adds a statement that gives v0 its value. */
+static void operand_add(const struct usdt_operand *operand, unsigned int field, struct text *to)
+{
+	static const char *const words[9][2] = {[1] = {"__u8", "__s8"},
+						[2] = {"__u16", "__s16"},
+						[4] = {"__u32", "__s32"},
+						[8] = {"__u64", "__s64"}};
+	const char *type = words[operand->bytes][operand->is_signed];
+
+	switch (operand->place) {
+	case USDT_CONSTANT:
+		text_add_format(to, "\t\tv%u = (__u64)(__s64)(%s)0x%llxull;\n", field, type,
+				(unsigned long long)operand->offset);
+		break;
+	case USDT_REGISTER:
+		text_add_format(to, "\t\tv%u = (__u64)(__s64)(%s)(PROBE_REGISTER(%u) >> %u);\n",
+				field, type, operand->base, operand->dropped);
+		break;
+	case USDT_MEMORY:
+		text_add_format(to, "\t\tPROBE_READ(v%u, %s, 0x%llxull", field, type,
+				(unsigned long long)operand->offset);
+		if (operand->base != USDT_NO_REGISTER)
+			text_add_format(to, " + PROBE_REGISTER(%u)", operand->base);
+		if (operand->index != USDT_NO_REGISTER)
+			text_add_format(to, " + (PROBE_REGISTER(%u) << %u)", operand->index,
+					operand->scale);
+		text_add_string(to, ");\n");
+		break;
+	}
+}
+
+/* Adds the condition that the program runs at one of the sites with the operands of site `first`.
+ */
+static void site_add(const struct own_probe *probe, const struct own_target *target,
+		     unsigned int first, struct text *to)
+{
+	text_add_string(to, "if (");
+	for (unsigned int i = first; i < target->site_count; i++)
+		if (sites_equal(probe, &target->sites[first], &target->sites[i]))
+			text_add_format(to, "%sat == %uu", i > first ? " || " : "",
+					(unsigned int)(target->sites[i].offset & SITE_BITS));
+	text_add_string(to, ") {\n");
+}
+
+/* Adds the values of a USDT probe: at each site they are elsewhere. */
+static void usdt_values_add(const struct own_probe *probe, const struct own_target *target,
+			    struct text *to)
+{
+	if (!probe->field_count)
+		return;
+	for (unsigned int field = 0; field < probe->field_count; field++)
+		text_add_format(to, "\t__u64 v%u = 0;\n", field);
+	text_add_format(to, "\t__u32 at = PROBE_PLACE & %u;\n\t", SITE_BITS);
+	for (unsigned int site = 0; site < target->site_count; site++) {
+		unsigned int like = 0;
+
+		while (!sites_equal(probe, &target->sites[like], &target->sites[site]))
+			like++;
+		if (like < site)
+			continue;
+		site_add(probe, target, site, to);
+		for (unsigned int field = 0; field < probe->field_count; field++)
+			operand_add(&target->sites[site].operands[field], field, to);
+		text_add_string(to, "\t} else ");
+	}
+	text_add_string(to, "{\n\t\treturn 0;\n\t}\n");
+}
+
 static void return_add(const struct own_probe *probe, unsigned int index, struct text *to)
 {
 	text_add_format(to, "int probe_%u_return(struct pt_regs *ctx)\n{\n", index);
@@ -565,7 +702,8 @@ static void return_add(const struct own_probe *probe, unsigned int index, struct
 	text_add_string(to, "\treturn 0;\n}\n");
 }
 
-static void entry_add(const struct own_probe *probe, unsigned int index, struct text *to)
+static void entry_add(const struct own_probe *probe, const struct own_target *target,
+		      unsigned int index, struct text *to)
 {
 	text_add_format(to, "int probe_%u_entry(struct pt_regs *ctx)\n{\n", index);
 	if (own_probe_returns(probe)) {
@@ -576,7 +714,10 @@ static void entry_add(const struct own_probe *probe, unsigned int index, struct 
 						probe->fields[i].arg, probe->fields[i].arg);
 		text_add_format(to, "\tprobe_begins(%u, PROBE_STACK, &call);\n", index);
 	} else {
-		values_add(probe, "PROBE_ARGUMENT", to);
+		if (probe->kind == OWN_USDT)
+			usdt_values_add(probe, target, to);
+		else
+			values_add(probe, "PROBE_ARGUMENT", to);
 		report_add(probe, index, to);
 	}
 	text_add_string(to, "\treturn 0;\n}\n");
@@ -590,14 +731,15 @@ static void tracepoint_add(const struct own_probe *probe, unsigned int index, st
 	text_add_string(to, "\treturn 0;\n}\n");
 }
 
-void own_probe_text_write(const struct own_probe *probe, unsigned int index, struct text *to)
+void own_probe_text_write(const struct own_probe *probe, const struct own_target *target,
+			  unsigned int index, struct text *to)
 {
 	if (probe->kind == OWN_TRACEPOINT) {
 		tracepoint_add(probe, index, to);
 		return;
 	}
 	if (own_probe_enters(probe))
-		entry_add(probe, index, to);
+		entry_add(probe, target, index, to);
 	if (own_probe_returns(probe))
 		return_add(probe, index, to);
 }
@@ -613,7 +755,7 @@ void own_probes_rows_fill(struct own_probes *probes)
 {
 	for (unsigned int i = 0; i < probes->count; i++) {
 		struct own_item *item = &probes->items[i];
-		const bool function = item->probe.kind == OWN_FUNCTION;
+		const bool raw = item->probe.kind == OWN_TRACEPOINT;
 
 		for (unsigned int end = 0; end < 2; end++) {
 			const bool there = end ? own_probe_returns(&item->probe)
@@ -621,9 +763,9 @@ void own_probes_rows_fill(struct own_probes *probes)
 
 			item->rows[end] = (struct own_row){
 				.row = {.name = "probe",
-					.kind = !function ? PROBE_RAW_TRACEPOINT
-						: end	  ? PROBE_FUNCTION_RETURN
-							  : PROBE_FUNCTION,
+					.kind = raw   ? PROBE_RAW_TRACEPOINT
+						: end ? PROBE_FUNCTION_RETURN
+						      : PROBE_FUNCTION,
 					.gives = (enum probe_group)(GROUP_OWN + 2 * i + end),
 					.event = item->probe.point,
 					.function = there ? functions[i][end] : NULL},

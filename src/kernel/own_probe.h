@@ -2,27 +2,30 @@
 /* A probe of the user's own, as --probe has it:
  *
  *   probe     = NAME "=" target [ "(" [ value ] ")" ] [ "if" condition ]
- *   target    = "p:" FILE ":" FUNCTION | "t:" [ CATEGORY ":" ] TRACEPOINT
+ *   target    = "p:" FILE ":" FUNCTION | "u:" FILE ":" [ PROVIDER ":" ] USDT
+ *             | "t:" [ CATEGORY ":" ] TRACEPOINT
  *   value     = what [ ":" TYPE ]
- *   what      = "arg" 1 to 6 | "ret" | the name of a tracepoint's argument
+ *   what      = "arg" NUMBER | "ret" | the name of a tracepoint's argument
  *   condition = all { "||" all }
  *   all       = operand { "&&" operand }
  *   operand   = "!" operand | "(" condition ")" | comparison
  *   comparison = value ( "=" | "==" | "!=" | "<" | "<=" | ">" | ">=" ) NUMBER
  *
- * Without brackets a function is measured from entry to return, and a tracepoint is counted; with
- * empty ones both are counted. A number is decimal or 0x, perhaps negative, and may have a unit: K
- * M G T (powers of 1024), ns us ms s.
+ * Without brackets a function is measured from entry to return, and the others are counted; with
+ * empty ones all are counted. What the kinds have is in own_kinds. A number is decimal or 0x,
+ * perhaps negative, and may have a unit: K M G T (powers of 1024), ns us ms s.
  *
- * What a TYPE makes of the 64 bits of a register, and how values are reported:
+ * What a TYPE makes of 64 bits, those of a register or what the note of a USDT probe says, and how
+ * values are reported:
  *
  *   int     signed, the lower 32 bits (the others are no part of an int)
  *   bytes   signed, 64 bits
  *   ns      the same, a time
  *   hex     unsigned, 64 bits: for conditions only
  *
- * A value that is reported is a distribution in powers of two; without a type it is an int. A
- * condition takes a value without a type as signed, 64 bits. No word of a probe becomes part of a
+ * A value that is reported is a distribution in powers of two; without a type it is an int, but for
+ * USDT probes, whose notes say how many bits an argument has and whether it has a sign. A condition
+ * takes a value without a type as signed, 64 bits. No word of a probe becomes part of a
  * BPF text: own_probe_text_write() writes numbers, and identifiers that it makes itself.
  */
 #ifndef TSNAP_KERNEL_OWN_PROBE_H
@@ -35,21 +38,39 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/usdt_operand.h"
 #include "kernel/probe_table.h"
 
 #define OWN_PROBE_NAME_SIZE 32
 #define OWN_PROBE_POINT_SIZE 128
 #define OWN_PROBE_ARGS 6    /* arguments that registers hold, on all machines */
+#define OWN_SITES_MAX 64    /* places of a USDT probe */
 #define OWN_PROBE_FIELDS 12 /* different values of a probe */
 #define OWN_PROBE_TOKENS 256
 #define OWN_PROBE_DEPTH 32 /* nesting of ( and ! */
 
-enum own_probe_kind { OWN_FUNCTION, OWN_TRACEPOINT };
+enum own_probe_kind { OWN_FUNCTION, OWN_USDT, OWN_TRACEPOINT, OWN_KINDS };
 
 enum own_probe_type { OWN_PLAIN, OWN_INT, OWN_BYTES, OWN_NS, OWN_HEX };
 
 /* What a probe reports. */
 enum own_probe_result { OWN_COUNT, OWN_TIME, OWN_VALUE };
+
+/* What a kind of probes has. */
+struct own_kind {
+	char letter;
+	const char *help;    /* in the list of kinds */
+	const char *what;    /* it is called */
+	const char *example; /* a target */
+	const char *point;   /* characters of its names */
+	bool of_file;	     /* it is in a file of a program */
+	bool returns;	     /* it is measured from entry to return, and has a result */
+	bool named;	     /* its arguments have names */
+	unsigned int arguments;
+	enum own_probe_type type; /* of a value that is reported without a type */
+};
+
+extern const struct own_kind own_kinds[OWN_KINDS];
 
 struct own_probe_field {
 	bool returned;			/* the return value */
@@ -72,7 +93,8 @@ struct own_probe {
 	const char *text; /* as typed, the caller's */
 	char name[OWN_PROBE_NAME_SIZE];
 	enum own_probe_kind kind;
-	char file[PATH_MAX]; /* "" for tracepoints */
+	char file[PATH_MAX];		     /* "": the kind has none */
+	char provider[OWN_PROBE_POINT_SIZE]; /* of a USDT probe; "": any */
 	char point[OWN_PROBE_POINT_SIZE];
 	size_t file_at, point_at; /* characters of the text */
 	enum own_probe_result result;
@@ -90,11 +112,20 @@ struct own_row {
 	const struct own_target *target;
 };
 
+/* An instruction that is probed. */
+struct own_site {
+	uint64_t offset;    /* in the file */
+	uint64_t semaphore; /* offset in the file of the counter that switches it on; 0: none */
+	/* of a USDT probe: where each of the probe's fields is */
+	struct usdt_operand operands[OWN_PROBE_FIELDS];
+};
+
 struct own_target {
-	char path[PATH_MAX]; /* file with the function, as this process can open it */
-	uint64_t offset;     /* the function's, in the file */
+	char path[PATH_MAX]; /* file with the code, as this process can open it */
 	int pid;	     /* the only process that is probed; 0: all */
 	bool stepped;	     /* probe_is_stepped() */
+	unsigned int site_count;
+	struct own_site sites[OWN_SITES_MAX];
 };
 
 struct own_probes {
@@ -132,8 +163,13 @@ int own_probe_refuse(const struct own_probe *probe, size_t at, struct error *e, 
 bool own_probe_enters(const struct own_probe *probe);
 bool own_probe_returns(const struct own_probe *probe);
 
+/* A program knows at which site it runs by the lowest bits of the instruction's address, which no
+ * process changes. False: two sites have these in common, but not where the probe's fields are. */
+bool own_sites_differ(const struct own_probe *probe, const struct own_target *target);
+
 /* Adds the BPF programs of the probe with that index, for bpf_text/probe.bpf.c: probe_0_entry and
  * probe_0_return, as far as it has them. */
-void own_probe_text_write(const struct own_probe *probe, unsigned int index, struct text *to);
+void own_probe_text_write(const struct own_probe *probe, const struct own_target *target,
+			  unsigned int index, struct text *to);
 
 #endif

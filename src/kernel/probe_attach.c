@@ -142,24 +142,44 @@ static int attach_clock(int program, int64_t rate_hz, struct probe_links *links)
 
 #define UPROBES "/sys/bus/event_source/devices/uprobe/"
 
-/* Opens a uprobe's event (4.17). pid: -1 for all processes. Descriptor or -errno. */
-static int function_open(const char *path, uint64_t offset, bool returns, pid_t pid)
+/* Reads which bits of an attribute have that part, as "config:32-63" says: the first one, or
+ * -ENOTSUP. */
+static int config_bit(const char *part)
+{
+	char path[sizeof(UPROBES) + 64], text[64];
+
+	snprintf(path, sizeof(path), UPROBES "format/%s", part);
+	if (host_file_read(path, text, sizeof(text)) <= 0 || strncmp(text, "config:", 7) != 0)
+		return -ENOTSUP;
+	return (int)(strtoul(text + 7, NULL, 10) & 63);
+}
+
+/* Opens a uprobe's event (4.17); one with a semaphore, which the kernel counts up in each process
+ * and down again whatever becomes of this one (4.20). pid: -1 for all processes. Descriptor or
+ * -errno; -EOPNOTSUPP: no semaphores. */
+static int function_open(const char *path, const struct own_site *site, bool returns, pid_t pid)
 {
 	struct perf_event_attr attr = {.sample_period = 1, .disabled = 1};
 	char text[64];
+	int bit;
 
 	if (host_file_read(UPROBES "type", text, sizeof(text)) <= 0)
 		return -ENOTSUP;
 	attr.type = (uint32_t)strtoul(text, NULL, 10);
 	if (returns) {
-		/* "config:0" */
-		if (host_file_read(UPROBES "format/retprobe", text, sizeof(text)) <= 0 ||
-		    strncmp(text, "config:", 7) != 0)
-			return -ENOTSUP;
-		attr.config = 1ull << (strtoul(text + 7, NULL, 10) & 63);
+		bit = config_bit("retprobe");
+		if (bit < 0)
+			return bit;
+		attr.config = 1ull << bit;
+	}
+	if (site->semaphore) {
+		bit = config_bit("ref_ctr_offset");
+		if (bit < 0 || site->semaphore >> (64 - bit))
+			return -EOPNOTSUPP;
+		attr.config |= site->semaphore << bit;
 	}
 	attr.config1 = (uint64_t)(uintptr_t)path; /* uprobe_path */
-	attr.config2 = offset;			  /* probe_offset */
+	attr.config2 = site->offset;		  /* probe_offset */
 	/* the program runs on every CPU, whichever the event is of */
 	return perf_call_open(&attr, pid, pid < 0 ? 0 : -1);
 }
@@ -167,27 +187,32 @@ static int function_open(const char *path, uint64_t offset, bool returns, pid_t 
 static int attach_function(const struct probe_row *row, int program, struct probe_links *links)
 {
 	const struct own_target *target = ((const struct own_row *)row)->target;
-	int fd = function_open(target->path, target->offset, row->kind == PROBE_FUNCTION_RETURN,
-			       target->pid ? target->pid : -1);
-	int result = fd < 0 ? fd : perf_call_run(fd, program);
+	int result = 0;
 
-	if (fd >= 0 && result)
-		close(fd);
-	else if (fd >= 0)
-		link_add(links, fd);
+	for (unsigned int i = 0; !result && i < target->site_count; i++) {
+		int fd = function_open(target->path, &target->sites[i],
+				       row->kind == PROBE_FUNCTION_RETURN,
+				       target->pid ? target->pid : -1);
+
+		result = fd < 0 ? fd : perf_call_run(fd, program);
+		if (fd >= 0 && result)
+			close(fd);
+		else if (fd >= 0)
+			link_add(links, fd);
+	}
 	return result;
 }
 
 void probe_detach_own(struct probe_links *links, unsigned int index)
 {
 	for (unsigned int end = 0; end < 2; end++) {
-		int *link = &links->own[2 * index + end];
+		struct own_links *own = &links->own[2 * index + end];
 
-		if (*link) {
-			close(links->fds[*link - 1]);
-			links->fds[*link - 1] = -1;
+		for (size_t link = own->from; link < own->to; link++) {
+			close(links->fds[link]);
+			links->fds[link] = -1;
 		}
-		*link = 0;
+		*own = (struct own_links){0};
 	}
 }
 
@@ -233,7 +258,7 @@ typedef void cost_function(void);
 
 struct own_offset {
 	cost_function *function;
-	uint64_t offset; /* in the file */
+	struct own_site site;
 };
 
 static int own_offset_find(struct dl_phdr_info *about, size_t size, void *to)
@@ -248,7 +273,7 @@ static int own_offset_find(struct dl_phdr_info *about, size_t size, void *to)
 
 		if (header->p_type == PT_LOAD && address >= from &&
 		    address - from < header->p_filesz) {
-			own->offset = address - from + header->p_offset;
+			own->site.offset = address - from + header->p_offset;
 			return 1;
 		}
 	}
@@ -279,7 +304,7 @@ int64_t probe_function_cost(bool returns, bool stepped)
 
 	if (!dl_iterate_phdr(own_offset_find, &own))
 		return -ENOENT;
-	fd = function_open("/proc/self/exe", own.offset, returns, 0);
+	fd = function_open("/proc/self/exe", &own.site, returns, 0);
 	if (fd < 0)
 		return fd;
 	result = ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
@@ -310,6 +335,16 @@ static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
 	return -EINVAL;
 }
 
+static const char *own_why(int result)
+{
+	return result == -ENOTSUP ? "this kernel has no event source for uprobes (4.17 was the "
+				    "first)"
+	       : result == -EOPNOTSUPP ? "the program asks a counter (a semaphore) whether the "
+					 "probe is wanted, and "
+					 "this kernel counts none up (4.20 was the first)"
+				       : strerror(-result);
+}
+
 int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rate_hz,
 		 struct probe_links *links, char *left, size_t left_size, struct error *e)
 {
@@ -317,11 +352,12 @@ int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rat
 	*links = (struct probe_links){0};
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		const struct probe_row *row = plan->chosen[group];
+		const size_t from = links->count;
 		int result = row ? row_attach(row, programs[group], rate_hz, links) : 0;
 		size_t used = strlen(left);
 
 		if (!result && row && group >= GROUP_OWN)
-			links->own[group - GROUP_OWN] = (int)links->count;
+			links->own[group - GROUP_OWN] = (struct own_links){from, links->count};
 		if (!result)
 			continue;
 		if (group >= GROUP_OWN) {
@@ -329,11 +365,7 @@ int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rat
 			return error_set(e, -result, EXIT_HOST_CANNOT,
 					 "--probe: the %s %s can't be "
 					 "attached: %s",
-					 probe_kind_names[row->kind], row->event,
-					 result == -ENOTSUP
-						 ? "this kernel has no event source for uprobes "
-						   "(4.17 was the first)"
-						 : strerror(-result));
+					 probe_kind_names[row->kind], row->event, own_why(result));
 		}
 		if (probe_group_rows[group].required || result == -EEXIST) {
 			probe_detach(links);

@@ -19,8 +19,10 @@ struct probe_clock {
 struct probe_links {
 	int *fds; /* malloced */
 	size_t count;
-	int own[2 * OWN_PROBES_MAX]; /* index of each own probe's entry and return, plus one */
-	bool legacy_kprobes;	     /* some probes need bpf_detach_kprobe */
+	struct own_links {
+		size_t from, to;   /* indices in fds, to excluded */
+	} own[2 * OWN_PROBES_MAX]; /* of each own probe's entry and return */
+	bool legacy_kprobes;	   /* some probes need bpf_detach_kprobe */
 	bool taken; /* a tracepoint is another program's (before 4.15): none attached */
 	/* perf clocks, if the plan has any */
 	struct probe_clock *clocks; /* malloced */

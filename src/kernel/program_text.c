@@ -229,7 +229,8 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 	text_add_string(to, "#line 1 \"tsnap's programs for --probe\"\n");
 	for (unsigned int i = 0; i < knobs->own->count; i++)
 		if (!knobs->own->items[i].detached)
-			own_probe_text_write(&knobs->own->items[i].probe, i, to);
+			own_probe_text_write(&knobs->own->items[i].probe,
+					     &knobs->own->items[i].target, i, to);
 }
 
 void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,

@@ -127,6 +127,7 @@ static void counters_keep(struct live *live)
 	live->growth.earlier.latency_full += counters.latency_full;
 	live->growth.earlier.block_full += counters.block_full;
 	live->growth.earlier.block_unseen += counters.block_unseen;
+	live->growth.earlier.probe_unread += counters.probe_unread;
 }
 
 /* Replaces the maps by larger ones, if there can be such. 0, or -EINTR. */

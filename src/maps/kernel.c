@@ -524,6 +524,7 @@ struct probe_counters kernel_counters(struct kernel *kernel)
 			sum.latency_full += counters[i].latency_full;
 			sum.block_full += counters[i].block_full;
 			sum.block_unseen += counters[i].block_unseen;
+			sum.probe_unread += counters[i].probe_unread;
 		}
 	free(counters);
 	return sum;

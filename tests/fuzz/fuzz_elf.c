@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "unwind/elf/elf_exports.h"
+#include "unwind/elf/elf_probe.h"
 #include "unwind/elf/elf_variable.h"
 #include "unwind/elf/elf_symbols.h"
 #include "unwind/elf/go_program.h"
@@ -108,6 +109,20 @@ static void exports_try(const struct elf_file *elf)
 	must(elf_exports(elf, names, addresses, 3) <= 3);
 }
 
+static void probes_try(const struct elf_file *elf)
+{
+	static struct elf_usdt usdt;
+	struct elf_function function;
+
+	elf_function_find(elf, "main", &function);
+	must(strnlen(function.nearest, sizeof(function.nearest)) < sizeof(function.nearest));
+	elf_usdt_find(elf, "", "step", &usdt);
+	must(usdt.site_count <= USDT_SITES_MAX);
+	must(strnlen(usdt.nearest, sizeof(usdt.nearest)) < sizeof(usdt.nearest));
+	must(strnlen(usdt.arguments, sizeof(usdt.arguments)) < sizeof(usdt.arguments));
+	must(strnlen(usdt.provider, sizeof(usdt.provider)) < sizeof(usdt.provider));
+}
+
 static void variables_try(const struct elf_file *elf)
 {
 	char nearest[VARIABLE_NAME_BYTES];
@@ -135,6 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		go_try(&elf);
 		exports_try(&elf);
 		variables_try(&elf);
+		probes_try(&elf);
 	}
 	free(image);
 	return 0;

@@ -44,6 +44,16 @@ static bool is_own(const char *word, size_t length)
 					    "PROBE_ARGUMENT",
 					    "PROBE_RAW_ARGUMENT",
 					    "PROBE_RESULT",
+					    "PROBE_REGISTER",
+					    "PROBE_READ",
+					    "PROBE_PLACE",
+					    "at",
+					    "else",
+					    "__u8",
+					    "__s8",
+					    "__u16",
+					    "__s16",
+					    "__u32",
 					    "probe_0_entry",
 					    "probe_0_return",
 					    "probe_time",
@@ -67,13 +77,42 @@ static void text_check(const char *text)
 			length++;
 		if (length && !isdigit((unsigned char)*text))
 			must(is_own(text, length));
-		must(length || strchr(" \t\n(){};,.*&|!=<>-", *text));
+		must(length || strchr(" \t\n(){};,.*&|!=<>-+", *text));
 		text += length ? length : 1;
+	}
+}
+
+/* Fills sites whose operands have the bytes of the input, as far as those are valid. */
+static void target_fill(struct own_target *target, const uint8_t *data, size_t size)
+{
+	struct usdt_operand operand;
+
+	memset(target, 0, sizeof(*target));
+	while (target->site_count < 3) {
+		struct own_site *site = &target->sites[target->site_count++];
+
+		for (size_t i = 0; i < OWN_PROBE_FIELDS; i++) {
+			operand = (struct usdt_operand){.place = USDT_REGISTER, .bytes = 8};
+			if (size >= sizeof(operand) * target->site_count)
+				memcpy(&operand, data + i % (size - sizeof(operand) + 1),
+				       sizeof(operand));
+			operand.place &= 3;
+			operand.bytes = (uint8_t)(1 << (operand.bytes & 3));
+			operand.base %= USDT_REGISTERS;
+			operand.index %= USDT_REGISTERS;
+			operand.scale &= 3;
+			operand.dropped &= 8;
+			operand.is_signed = size & 1;
+			must(!operand.place || usdt_operand_is_valid(&operand));
+			site->operands[i] = operand;
+			site->offset = size + target->site_count;
+		}
 	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static struct own_target target;
 	struct own_probe *probe = malloc(sizeof(*probe));
 	char *text = malloc(size + 1);
 	struct text written = {0};
@@ -87,7 +126,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!own_probe_parse(text, probe, &e)) {
 		must(own_probe_enters(probe) || own_probe_returns(probe));
 		must(*probe->name && *probe->point && probe->field_count <= OWN_PROBE_FIELDS);
-		own_probe_text_write(probe, 0, &written);
+		target_fill(&target, data, size);
+		own_probe_text_write(probe, &target, 0, &written);
 		text_check(text_string(&written));
 	} else {
 		must(e.exit_code == EXIT_USAGE && *e.line);

@@ -7,9 +7,9 @@ from harness import SLOW, START_S, case, check, wait_until
 CALLS = 100
 
 
-def begin(ctx, workload, *probes, args=()):
+def begin(ctx, workload, *probes, args=(), kind="p"):
     """A run whose probes are attached."""
-    words = [word for name, target in probes for word in ("--probe", "%s = p:workload:%s" % (name, target))]
+    words = [word for name, target in probes for word in ("--probe", "%s = %s:workload:%s" % (name, kind, target))]
     tool = ctx.plain("--csv", "-i", 1, "-g", "tid", "-p", workload.tgid, *words, *args)
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     return tool
@@ -67,6 +67,42 @@ def probe_conditions(ctx):
     # i % 10 is 8 or 9, but not i = 8
     check(both.count == 19, "%d calls for which both hold, not 19", both.count)
     check(not none.count, "%d calls with a condition that is false", none.count)
+
+
+@case
+def probe_usdt(ctx):
+    """USDT probes: arguments in registers, memory and constants, of all sizes and signs, at two places; the semaphore is switched on and off."""
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=1)
+    tool = begin(ctx, workload, ("numbers", "probed:step(arg1)"), ("squares", "step(arg2) if arg3 = -7 && arg1 >= 10"),
+                 ("last", "last(arg1) if arg2 = 4294967294"), ("all", "last"), kind="u")
+    workload.say("go")
+    done = workload.wait_done()
+    rows = tool.interrupt()
+    numbers, squares, last, every = (Probed(rows, name, workload.tid) for name in ("numbers", "squares", "last", "all"))
+    check(int(done["wanted"]) > 0, "the semaphore is off while it is probed: %s", done)
+    check((numbers.count, numbers.below, numbers.sum, numbers.max) == (95, 5, sum(range(95)), 94), "%s", vars(numbers))
+    check((squares.count, squares.sum, squares.max) == (85, sum(i * i for i in range(10, 95)), 94 * 94), "%s", vars(squares))
+    check((last.count, last.below, last.sum) == (95, 5, sum(range(95))), "%s", vars(last))
+    check(every.count == CALLS, "%d, not %d", every.count, CALLS)
+    workload.say("go")
+    check(workload.wait_done(2)["wanted"] == "0", "the semaphore stays on")
+
+
+@case
+def probe_usdt_killed(ctx):
+    """A tsnap that is killed leaves no semaphore on."""
+    workload = ctx.workload("probed", calls=1, nap_ms=1)
+    tool = begin(ctx, workload, ("numbers", "probed:step(arg1)"), kind="u")
+    os.kill(tool.pid, signal.SIGKILL)
+    tool.wait(START_S)
+    count = 0
+
+    def is_off():
+        nonlocal count
+        count += 1
+        workload.say("go")
+        return workload.wait_done(count)["wanted"] == "0"
+    wait_until(is_off, START_S, "a semaphore that is off")
 
 
 @case
@@ -139,8 +175,14 @@ def probe_leaves_nothing(ctx):
 def probe_refused(ctx):
     """Errors name what is wrong and what is nearest."""
     workload = ctx.workload("probed")
-    for spec, words in (("x = p:%s:probed_nop" % os.readlink("/proc/%d/exe" % workload.tgid), "the nearest is 'probed_nap'"),
+    program = os.readlink("/proc/%d/exe" % workload.tgid)
+    for spec, words in (("x = p:%s:probed_nop" % program, "the nearest is 'probed_nap'"),
                         ("x = p:libc:vfork", "does not return as others do"),
+                        ("x = u:%s:probed:stop" % program, "the nearest is 'step'"),
+                        ("x = u:%s:prober:step" % program, "has no USDT probe 'prober:step'"),
+                        ("x = u:%s:step(arg5)" % program, "has not so many arguments: -4@"),
+                        ("x = u:%s:step" % program.replace(os.path.basename(program), "none"), "No such file"),
+                        ("x = u:/bin/true:step", "/bin/true has no USDT probes"),
                         ("x = t:sched:sched_swich", "the nearest is 'sched_switch'"),
                         ("x = t:sched_switch(nobody)", "it has preempt, prev, next"),
                         ("x = p:no-such-file:f", "no process runs 'no-such-file'"),

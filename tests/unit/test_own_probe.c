@@ -16,11 +16,19 @@ static void test_errors(void **state)
 		{"9x = t:a", 1, "begins with a name"},
 		{"n012345678901234567890123456789012 = t:a", 1, "too long: at most 31"},
 		{"x p:a:b", 3, "'=' is expected"},
-		{"x = ", 5, "the kinds are p (function of a program or library) and t"},
+		{"x = ", 5,
+		 "the kinds are p (function of a program or library), u (USDT probe of one) and t "
+		 "(tracepoint)"},
 		{"x = q:a:b", 5, "the kinds are p"},
 		{"x = p:a", 7, "a file and a function are expected"},
 		{"x = p::b", 7, "a file and a function are expected"},
 		{"x = p:a:", 9, "the name of a function is expected"},
+		{"x = u:a", 7, "a file and a USDT probe are expected: u:postgres:PROBE"},
+		{"x = u:a:", 9, "the name of a USDT probe is expected"},
+		{"x = u:a:b.c", 10, "'.' is in no name of a USDT probe"},
+		{"x = u:a:b(ret)", 11, "a USDT probe returns nothing"},
+		{"x = u:a:b(arg13)", 11, "there is no arg13: arg1 to arg12"},
+		{"x = u:a:b(name)", 11, "arguments of USDT probes have numbers: arg1 to arg12"},
 		{"x = t:", 7, "the name of a tracepoint is expected"},
 		{"x = p:a:b%c", 10, "'%' is in no name of a function"},
 		{"x = t:a.b", 8, "'.' is in no name of a tracepoint"},
@@ -86,8 +94,34 @@ static void test_limits(void **state)
 	free(probe);
 }
 
+/* Each of a probe's fields is in memory at the one site, and in a register at the two others. */
+static void target_make(struct own_target *target)
+{
+	*target = (struct own_target){.site_count = 3};
+	for (int i = 0; i < OWN_PROBE_FIELDS; i++)
+		target->sites[0].operands[i] = (struct usdt_operand){.place = USDT_MEMORY,
+								     .bytes = 4,
+								     .is_signed = true,
+								     .base = 7,
+								     .index = 1,
+								     .scale = 2,
+								     .offset = -16};
+	for (int site = 1; site < 3; site++)
+		for (int i = 0; i < OWN_PROBE_FIELDS; i++)
+			target->sites[site].operands[i] =
+				(struct usdt_operand){.place = USDT_REGISTER,
+						      .bytes = 1,
+						      .base = 3,
+						      .index = USDT_NO_REGISTER,
+						      .dropped = 8};
+	target->sites[0].offset = 0x1001;
+	target->sites[1].offset = 0x1002;
+	target->sites[2].offset = 0x2003;
+}
+
 static void test_text(void **state)
 {
+	static struct own_target target;
 	static const struct {
 		const char *text;
 		enum own_probe_result result;
@@ -102,6 +136,18 @@ static void test_text(void **state)
 		 "v0 = PROBE_ARGUMENT(2);\n\tprobe_amount(2, (__s64)(__s32)v0)", "return(struct"},
 		{"x = p:a:b(ret) if arg3 > 64K", OWN_VALUE, true, true,
 		 "v1 = PROBE_KEPT(3);\n\tif (!(((__s64)v1 > (__s64)0x10000ull)))", NULL},
+		{"x = u:f:b(arg1) if arg2 > 1", OWN_VALUE, true, false,
+		 "\tif (at == 1u) {\n"
+		 "\t\tPROBE_READ(v0, __s32, 0xfffffffffffffff0ull + PROBE_REGISTER(7) + "
+		 "(PROBE_REGISTER(1) << 2));\n"
+		 "\t\tPROBE_READ(v1, __s32, 0xfffffffffffffff0ull + PROBE_REGISTER(7) + "
+		 "(PROBE_REGISTER(1) << 2));\n"
+		 "\t} else if (at == 2u || at == 3u) {\n"
+		 "\t\tv0 = (__u64)(__s64)(__u8)(PROBE_REGISTER(3) >> 8);\n"
+		 "\t\tv1 = (__u64)(__s64)(__u8)(PROBE_REGISTER(3) >> 8);\n"
+		 "\t} else {\n\t\treturn 0;\n\t}\n",
+		 "return(struct"},
+		{"x = u:f:b", OWN_COUNT, true, false, "probe_time(2, 0)", "at =="},
 		{"x = t:c:b(arg1:ns) if !(arg1=-1||arg2:hex>0xffffffffffffffff) && arg2 <= 2us",
 		 OWN_VALUE, true, false,
 		 "if (!(!(((__s64)v0 == (__s64)0xffffffffffffffffull) || "
@@ -109,6 +155,7 @@ static void test_text(void **state)
 		 NULL},
 	};
 
+	target_make(&target);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct own_probe *probe = calloc(1, sizeof(*probe));
 		struct error e = {0};
@@ -116,7 +163,7 @@ static void test_text(void **state)
 
 		if (own_probe_parse(rows[i].text, probe, &e))
 			fail_msg("%s", e.line);
-		own_probe_text_write(probe, 2, &text);
+		own_probe_text_write(probe, &target, 2, &text);
 		if (probe->result != rows[i].result || own_probe_enters(probe) != rows[i].enters ||
 		    own_probe_returns(probe) != rows[i].returns ||
 		    !strstr(text_string(&text), rows[i].has) ||
@@ -140,16 +187,40 @@ static void test_target(void **state)
 	assert_string_equal(probe->point, "sched_switch");
 	assert_string_equal(probe->fields[0].name, "prev_state");
 	assert_int_equal(probe->fields[0].arg, 0);
+	assert_int_equal(own_probe_parse("x = u:postgres:postgresql:query__start", probe, &e), 0);
+	assert_string_equal(probe->file, "postgres");
+	assert_string_equal(probe->provider, "postgresql");
+	assert_string_equal(probe->point, "query__start");
+	assert_int_equal(own_probe_parse("x = u:/srv/a:b/c:query", probe, &e), 0);
+	assert_string_equal(probe->file, "/srv/a:b/c");
+	assert_string_equal(probe->provider, "");
+	free(probe);
+}
+
+static void test_sites(void **state)
+{
+	static struct own_target target;
+	struct own_probe *probe = calloc(1, sizeof(*probe));
+	struct error e = {0};
+
+	target_make(&target);
+	assert_int_equal(own_probe_parse("x = u:a:b(arg1)", probe, &e), 0);
+	assert_true(own_sites_differ(probe, &target));
+	target.sites[2].offset = 0x5002; /* as sites[1], whose operands are the same */
+	assert_true(own_sites_differ(probe, &target));
+	target.sites[2].offset = 0x5001;
+	assert_false(own_sites_differ(probe, &target));
+	assert_int_equal(own_probe_parse("x = u:a:b()", probe, &e), 0);
+	assert_true(own_sites_differ(probe, &target));
 	free(probe);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_limits),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_target),
+		cmocka_unit_test(test_errors), cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_text),   cmocka_unit_test(test_target),
+		cmocka_unit_test(test_sites),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Known calls of known functions, with known arguments and results, for --probe. */
+/* Known calls of known functions, with known arguments and results, and known USDT probes, for
+ * --probe. */
 #include <setjmp.h>
 #include <unistd.h>
 
@@ -49,8 +50,60 @@ __attribute__((noinline)) void probed_hot(void)
 	__asm__ volatile("");
 }
 
+/* A USDT probe, as <sys/sdt.h> makes one; semaphore: its name, or 0. */
+#define USDT(name, semaphore, arguments, ...)                                               \
+	__asm__ volatile(                                                                   \
+		"990: nop\n"                                                                \
+		".pushsection .note.stapsdt, \"\", \"note\"\n"                              \
+		".balign 4\n"                                                               \
+		".4byte 992f - 991f, 994f - 993f, 3\n"                                      \
+		"991: .asciz \"stapsdt\"\n"                                                 \
+		"992: .balign 4\n"                                                          \
+		"993: .8byte 990b, _.stapsdt.base, " semaphore "\n"                         \
+		".asciz \"probed\"\n"                                                       \
+		".asciz \"" name "\"\n"                                                     \
+		".asciz \"" arguments "\"\n"                                                \
+		"994: .balign 4\n"                                                          \
+		".popsection\n"                                                             \
+		".ifndef _.stapsdt.base\n"                                                  \
+		".pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n" \
+		".weak _.stapsdt.base\n"                                                    \
+		".hidden _.stapsdt.base\n"                                                  \
+		"_.stapsdt.base: .space 1\n"                                                \
+		".size _.stapsdt.base, 1\n"                                                 \
+		".popsection\n"                                                             \
+		".endif\n"                                                                  \
+		:                                                                           \
+		: __VA_ARGS__)
+
+/* How many want the probe `step`: the kernel counts them, and a program without any saves the
+ * trouble. */
+volatile unsigned short probed_step_semaphore __attribute__((section(".probes")));
+static volatile int64_t probed_squares[8];
+static volatile short probed_last;
+
+/* The number, its square, -7 and a text: at one place in registers, at the other in memory. */
+static void probed_step(int number, const char *name)
+{
+	int64_t square = (int64_t)number * number;
+	volatile int kept = number;
+	long at = number & 7;
+
+	probed_squares[at] = square;
+	probed_last = (short)number;
+	if (number & 1 && probed_step_semaphore)
+		USDT("step", "probed_step_semaphore", "-4@%0 8@%1 -8@%2 8@%3", "r"(number),
+		     "r"(square), "n"(-7), "r"(name));
+	else if (probed_step_semaphore)
+		USDT("step", "probed_step_semaphore", "-4@%0 8@%1 -8@%2 8@%3", "m"(kept),
+		     "m"(probed_squares[at]), "n"(-7), "m"(name));
+	USDT("last", "0", "-2@%0 4@%1", "m"(probed_last), "n"(0xfffffffe));
+}
+
 static void probed_work(void *data)
 {
+	static const char *const names[] = {"alpha", "beta", ""};
+
 	struct probed *probed = data;
 	int64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 
@@ -60,6 +113,7 @@ static void probed_work(void *data)
 			probed_left(probed);
 		probed->kept += probed_nap(probed->nap_ms * NS_PER_MS, (int)i - 5,
 					   i % 10 ? 1ull << i % 10 : 0);
+		probed_step((int)i - 5, names[i % 3]);
 	}
 	probed->took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	if (probed->depth)
@@ -87,14 +141,16 @@ static void probed_run(void)
 		worker_await(&one);
 		line_begin("done");
 		line_add("took_ns", "%lld", (long long)probed.took_ns);
+		line_add("wanted", "%u", probed_step_semaphore);
 		line_end();
 	}
 }
 
 const struct workload probed_workloads[] = {
 	{"probed", "calls=N nap_ms=N depth=N hot=N",
-	 "for each line read: so many calls of probed_nap and probed_left, a call of probed_nested "
-	 "of that depth, and calls of probed_hot",
+	 "for each line read: so many calls of probed_nap and probed_left and USDT probes, a call "
+	 "of "
+	 "probed_nested of that depth, and calls of probed_hot",
 	 probed_run},
 	{0},
 };

@@ -137,6 +137,9 @@ void live_describe(struct source *source, struct source_status *status)
 	if (live->context.config.traces)
 		source_status_miss(status, "events of --trace (more threads than fit the maps)",
 				   live->growth.earlier.latency_full + counters.latency_full);
+	if (live->context.config.own)
+		source_status_miss(status, "events of --probe whose values could not be read",
+				   live->growth.earlier.probe_unread + counters.probe_unread);
 	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
 		source_status_miss(status, "requests to block devices (too many in flight)",
 				   live->growth.earlier.block_full + counters.block_full);

@@ -26,6 +26,9 @@
 #define MAPS_BYTES_MAX (16ull << 20)
 #define FILES_SHOWN 4
 
+_Static_assert(OWN_SITES_MAX == USDT_SITES_MAX && OWN_PROBE_POINT_SIZE <= PROBE_NAME_BYTES,
+	       "what a file says fits");
+
 /* --- the file */
 
 /* Files of that name that processes execute or have mapped. */
@@ -332,9 +335,92 @@ static int function_find(struct parser *parser, const struct own_probe *probe,
 		return file_refuse(probe, target, err, e);
 	if (!function.found)
 		return function_missing(probe, &function, target->path, e);
-	target->offset = function.offset;
+	target->sites[0] = (struct own_site){.offset = function.offset};
+	target->site_count = 1;
 	target->stepped = probe_is_stepped(function.begin);
 	return function_check(probe, &function, target->path, e);
+}
+
+/* --- USDT probes */
+
+static int usdt_missing(const struct own_probe *probe, const struct elf_usdt *usdt,
+			const char *path, struct error *e)
+{
+	const char *nearest = usdt->nearest;
+	const bool of = *probe->provider;
+
+	if (!usdt->any)
+		return own_probe_refuse(probe, probe->point_at, e,
+					"%s has no USDT probes: it was built without them", path);
+	return own_probe_refuse(probe, probe->point_at, e, "%s has no USDT probe '%s%s%s'%s%s%s",
+				path, probe->provider, of ? ":" : "", probe->point,
+				*nearest ? "; the nearest is '" : "; readelf -n lists those it has",
+				nearest, *nearest ? "'" : "");
+}
+
+/* Takes where the probe's fields are at a site. */
+static int site_take(const struct own_probe *probe, const struct elf_usdt *usdt,
+		     const struct usdt_site *found, struct own_site *site, struct error *e)
+{
+	*site = (struct own_site){.offset = found->offset, .semaphore = found->semaphore};
+	for (unsigned int i = 0; i < probe->field_count; i++) {
+		const struct own_probe_field *field = &probe->fields[i];
+		struct text arguments = {0};
+		int err = 0;
+
+		text_add_printable(&arguments, usdt->arguments);
+		if (field->arg > found->argument_count)
+			err = own_probe_refuse(
+				probe, field->at, e, "'%s' has %s arguments%s%s", probe->point,
+				found->argument_count ? "not so many" : "no",
+				found->argument_count ? ": " : "", text_string(&arguments));
+		else if (!usdt_operand_is_valid(&found->arguments[field->arg - 1]))
+			err = own_probe_refuse(
+				probe, field->at, e,
+				"arg%u of '%s' is where tsnap can't read it (the arguments are %s)",
+				field->arg, probe->point, text_string(&arguments));
+		text_done(&arguments);
+		if (err)
+			return err;
+		site->operands[i] = found->arguments[field->arg - 1];
+	}
+	return 0;
+}
+
+static int usdt_find(struct parser *parser, const struct own_probe *probe,
+		     const struct elf_file *elf, struct own_target *target, struct error *e)
+{
+	static struct elf_usdt usdt;
+	int err = file_usdt_request(parser, elf, probe->provider, probe->point, &usdt);
+
+	if (err)
+		return file_refuse(probe, target, err, e);
+	if (!usdt.site_count)
+		return usdt_missing(probe, &usdt, target->path, e);
+	if (*usdt.other)
+		return own_probe_refuse(probe, probe->point_at, e,
+					"several providers have it (%s, %s): u:FILE:PROVIDER:%s",
+					usdt.provider, usdt.other, probe->point);
+	if (usdt.more || usdt.misplaced)
+		return own_probe_refuse(probe, probe->point_at, e,
+					usdt.more ? "'%s' is at more than %d places in the file"
+						  : "'%s' is not in the file's code",
+					probe->point, OWN_SITES_MAX);
+	if (usdt.narrow && probe->field_count)
+		return own_probe_refuse(probe, probe->file_at, e,
+					"this is a 32-bit file, whose arguments can't be read: the "
+					"probe can only be counted, with ()");
+	target->stepped = false; /* all machines have a nop there */
+	for (target->site_count = 0; !err && target->site_count < usdt.site_count;
+	     target->site_count++)
+		err = site_take(probe, &usdt, &usdt.sites[target->site_count],
+				&target->sites[target->site_count], e);
+	if (!err && !own_sites_differ(probe, target))
+		err = own_probe_refuse(probe, probe->point_at, e,
+				       "'%s' is at places whose addresses have the same lowest "
+				       "bits, but their arguments elsewhere",
+				       probe->point);
+	return err;
 }
 
 /* Finds what is probed in the code of a file. */
@@ -358,7 +444,8 @@ static int code_find(struct parser *parser, const struct own_probe *probe,
 		err = file_open(probe, target, &elf, e);
 	if (err)
 		return err;
-	err = function_find(parser, probe, &elf, target, e);
+	err = probe->kind == OWN_USDT ? usdt_find(parser, probe, &elf, target, e)
+				      : function_find(parser, probe, &elf, target, e);
 	close(elf.fd);
 	return err;
 }
@@ -444,7 +531,7 @@ static int budget_begin(struct live *live, struct own_probes *own, struct error 
 		struct own_item *item = &own->items[i];
 		int64_t cost_ns = 0;
 
-		if (item->probe.kind == OWN_FUNCTION)
+		if (own_kinds[item->probe.kind].of_file)
 			cost_ns = probe_function_cost(own_probe_returns(&item->probe),
 						      item->target.stepped);
 		item->call_ns = cost_ns > 0 ? cost_ns : 0;
@@ -463,7 +550,7 @@ int live_own_begin(struct live *live, struct error *e)
 		item->target.pid = one_pid(&live->context.config);
 		item->detached = false;
 		item->ns = item->runs = item->rate = item->share = 0;
-		err = item->probe.kind == OWN_FUNCTION
+		err = own_kinds[item->probe.kind].of_file
 			      ? code_find(live_parser(&live->context, PARSER_TABLES), &item->probe,
 					  &item->target, e)
 			      : tracepoint_find(&item->probe, e);
