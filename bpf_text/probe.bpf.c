@@ -145,9 +145,9 @@ static inline int probe_ends(__u32 probe, __u64 stack, struct probe_call *call)
 	return 1;
 }
 
-/* Adds an event to the histogram of the present thread. ns: what its
- * bucket follows from. below: 1 for a value below 0. */
-static inline void probe_add(__u32 probe, __u64 ns, __u64 sum, __u32 below)
+/* Adds an event to the histogram of the present thread. ns: what its bucket follows from. below: 1
+ * for a value below 0. each: value by which events are counted; 0: none. */
+static inline void probe_add(__u32 probe, __u64 ns, __u64 sum, __u32 below, __u64 each)
 {
 	__u32 zero = 0, turn;
 	struct latency_control *control = ts_latency.lookup(&zero);
@@ -165,6 +165,8 @@ static inline void probe_add(__u32 probe, __u64 ns, __u64 sum, __u32 below)
 	if (!thread || !latency_key_fill(&key, thread, LATENCY_PROBE + probe))
 		return;
 	key.what[PROBE_BELOW] = below;
+	key.what[PROBE_EACH] = each;
+	key.what[PROBE_EACH + 1] = each >> 32;
 	latency = latency_slot_of(turn, &key);
 	if (!latency)
 		latency = latency_find(turn, &key);
@@ -183,25 +185,63 @@ static inline void probe_add(__u32 probe, __u64 ns, __u64 sum, __u32 below)
 
 static inline void probe_time(__u32 probe, __u64 ns)
 {
-	probe_add(probe, ns, ns, 0);
+	probe_add(probe, ns, ns, 0, 0);
 }
 
 /* A number of ns that may be below 0, which is no time. */
 static inline void probe_ns(__u32 probe, __s64 ns)
 {
 	if (ns < 0)
-		probe_add(probe, 0, 0, 1);
+		probe_add(probe, 0, 0, 1, 0);
 	else
-		probe_add(probe, ns, ns, 0);
+		probe_add(probe, ns, ns, 0, 0);
 }
 
 /* An amount, in buckets that begin at 1. */
 static inline void probe_amount(__u32 probe, __s64 amount)
 {
 	if (amount < 0)
-		probe_add(probe, 0, 0, 1);
+		probe_add(probe, 0, 0, 1, 0);
 	else
 		probe_add(probe,
 			  (amount > 0xffffffff ? 0xffffffffull : (__u64)amount) << LATENCY_SHIFT,
-			  amount, 0);
+			  amount, 0, 0);
 }
+
+/* Counts an event by a value. */
+static inline void probe_each(__u32 probe, __u64 value)
+{
+	probe_add(probe, 0, 0, 0, value);
+}
+
+#ifdef READ_USER_STR
+BPF_TABLE("lru_hash", __u64, struct probe_text, ts_probe_texts, PROBE_TEXTS_MAX);
+
+/* Returns the key of the text at an address of the program; 0: it could not be read, or another
+ * text has its hash. */
+static inline __u64 probe_text(__u64 address)
+{
+	struct probe_text text = {}, *known;
+	__u64 key = 0xcbf29ce484222325ull, differs = 0;
+
+	if (bpf_probe_read_user_str(&text, sizeof(text), (void *)address) <= 0)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < PROBE_TEXT_WORDS; i++) {
+		key = (key ^ text.words[i]) * 0x9e3779b97f4a7c15ull;
+		key ^= key >> 29;
+	}
+	key |= !key;
+	known = ts_probe_texts.lookup(&key);
+	if (!known) {
+		ts_probe_texts.insert(&key, &text);
+		known = ts_probe_texts.lookup(&key);
+	}
+	if (!known)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < PROBE_TEXT_WORDS; i++)
+		differs |= known->words[i] ^ text.words[i];
+	return differs ? 0 : key;
+}
+#endif

@@ -64,7 +64,8 @@ const struct option_row option_table[] = {
 	 FLAG(report.chains)},
 	{0, "trace", "KIND,...", "measure every wait of these kinds (see --list)", TEXT(trace)},
 	{0, "probe", "SPEC",
-	 "measure a function or tracepoint: 'NAME = p:FILE:FUNCTION[(VALUE)] [if CONDITION]' or t:NAME",
+	 "measure a function, USDT probe or tracepoint: 'NAME = p:FILE:FUNCTION[(VALUE)] [if CONDITION]', "
+	 "u:FILE:PROBE or t:NAME",
 	 .kind = OPTION_PROBE, .offset = AT(live.own)},
 	{0, "probe-budget", "PERCENT",
 	 "detach a probe that takes more than PERCENT of a CPU (default: 5)",

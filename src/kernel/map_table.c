@@ -28,5 +28,6 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_LOOKED] = {"ts_looked", sizeof(__u32), ENTRIES_PER_CPU},
 	[KERNEL_MAP_WAKES] = {"ts_wakes", sizeof(struct wake_ring), ENTRIES_PER_CPU},
 	[KERNEL_MAP_CONNECTIONS] = {"ts_connections", sizeof(struct connection), ENTRIES_FIXED},
+	[KERNEL_MAP_TEXTS] = {"ts_probe_texts", sizeof(struct probe_text), ENTRIES_FIXED},
 	[KERNEL_MAP_WORK] = {"ts_work", sizeof(struct work_slot), ENTRIES_PER_THREAD},
 };

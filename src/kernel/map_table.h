@@ -31,6 +31,7 @@ enum kernel_map {
 	KERNEL_MAP_WAKES,	/* wake-ups that end waits which a scan has seen */
 	KERNEL_MAP_CONNECTIONS, /* those that have not ended */
 	KERNEL_MAP_WORK,	/* idle keys and pieces of work, by slot */
+	KERNEL_MAP_TEXTS,	/* texts by which --probe counts */
 	KERNEL_MAP_COUNT
 };
 

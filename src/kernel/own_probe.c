@@ -28,7 +28,7 @@ const struct own_kind own_kinds[OWN_KINDS] = {
 
 _Static_assert(USDT_ARGUMENTS_MAX <= OWN_PROBE_FIELDS, "a field for each argument");
 
-#define TYPES "int, bytes, ns and hex"
+#define TYPES "int, bytes, ns, hex and str"
 
 /* --- words */
 
@@ -231,7 +231,8 @@ static int target_read(struct reading *reading)
 static const struct {
 	const char *word;
 	enum own_probe_type type;
-} types[] = {{"int", OWN_INT}, {"bytes", OWN_BYTES}, {"ns", OWN_NS}, {"hex", OWN_HEX}};
+} types[] = {
+	{"int", OWN_INT}, {"bytes", OWN_BYTES}, {"ns", OWN_NS}, {"hex", OWN_HEX}, {"str", OWN_STR}};
 
 static int type_read(struct reading *reading, enum own_probe_type *type)
 {
@@ -337,9 +338,8 @@ static int result_read(struct reading *reading)
 	probe->result = OWN_VALUE;
 	probe->type = own_kinds[probe->kind].type;
 	err = value_read(reading, &probe->value, &probe->type);
-	if (!err && probe->type == OWN_HEX)
-		return wrong(reading, "hex is for conditions: a distribution is of int, bytes or "
-				      "ns");
+	if (!err && (probe->type == OWN_HEX || probe->type == OWN_STR))
+		probe->result = OWN_EACH;
 	if (err || take(reading, ")"))
 		return err;
 	return wrong(reading, "')' is expected after the value");
@@ -424,6 +424,9 @@ static int comparison_read(struct reading *reading)
 	int64_t number = 0;
 	int err = value_read(reading, &field, &type);
 
+	if (!err && type == OWN_STR)
+		return wrong(reading, "conditions compare numbers: str is for a value that is "
+				      "reported");
 	for (size_t i = 0; !err && !sign && i < sizeof(signs) / sizeof(signs[0]); i++)
 		if (take(reading, signs[i][0]))
 			sign = signs[i][1];
@@ -581,6 +584,11 @@ static void report_add(const struct own_probe *probe, unsigned int index, struct
 	if (probe->result == OWN_COUNT || probe->result == OWN_TIME) {
 		text_add_format(to, "\tprobe_time(%u, %s);\n", index,
 				probe->result == OWN_TIME ? "now_ns - call.began_ns" : "0");
+	} else if (probe->result == OWN_EACH) {
+		text_add_format(to,
+				probe->type == OWN_STR ? "\tprobe_each(%u, probe_text(v%u));\n"
+						       : "\tprobe_each(%u, v%u);\n",
+				index, probe->value);
 	} else {
 		text_add_format(to, "\tprobe_%s(%u, ", probe->type == OWN_NS ? "ns" : "amount",
 				index);

@@ -21,9 +21,12 @@
  *   int     signed, the lower 32 bits (the others are no part of an int)
  *   bytes   signed, 64 bits
  *   ns      the same, a time
- *   hex     unsigned, 64 bits: for conditions only
+ *   hex     unsigned, 64 bits
+ *   str     the address of a text, of which 127 bytes are read when the event is reported: not for
+ *           conditions
  *
- * A value that is reported is a distribution in powers of two; without a type it is an int, but for
+ * Of hex and str, events are counted by value; others are distributions in powers of two. Without a
+ * type a value that is reported is an int, but for
  * USDT probes, whose notes say how many bits an argument has and whether it has a sign. A condition
  * takes a value without a type as signed, 64 bits. No word of a probe becomes part of a
  * BPF text: own_probe_text_write() writes numbers, and identifiers that it makes itself.
@@ -51,10 +54,15 @@
 
 enum own_probe_kind { OWN_FUNCTION, OWN_USDT, OWN_TRACEPOINT, OWN_KINDS };
 
-enum own_probe_type { OWN_PLAIN, OWN_INT, OWN_BYTES, OWN_NS, OWN_HEX };
+enum own_probe_type { OWN_PLAIN, OWN_INT, OWN_BYTES, OWN_NS, OWN_HEX, OWN_STR };
 
 /* What a probe reports. */
-enum own_probe_result { OWN_COUNT, OWN_TIME, OWN_VALUE };
+enum own_probe_result {
+	OWN_COUNT,
+	OWN_TIME,
+	OWN_VALUE, /* a distribution */
+	OWN_EACH,  /* counts by value */
+};
 
 /* What a kind of probes has. */
 struct own_kind {
@@ -98,7 +106,7 @@ struct own_probe {
 	char point[OWN_PROBE_POINT_SIZE];
 	size_t file_at, point_at; /* characters of the text */
 	enum own_probe_result result;
-	enum own_probe_type type; /* of OWN_VALUE */
+	enum own_probe_type type; /* of OWN_VALUE and OWN_EACH */
 	unsigned int value;	  /* index of its field */
 	struct own_probe_field fields[OWN_PROBE_FIELDS];
 	unsigned int field_count;

@@ -225,6 +225,7 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 	}
 	if (!knobs->own || !knobs->own->count)
 		return;
+	fragment_add("probe.h", to);
 	fragment_add("probe.bpf.c", to);
 	text_add_string(to, "#line 1 \"tsnap's programs for --probe\"\n");
 	for (unsigned int i = 0; i < knobs->own->count; i++)

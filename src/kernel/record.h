@@ -9,6 +9,7 @@
 #include "latency.h"
 #include "block.h"
 #include "events.h"
+#include "probe.h"
 #include "wakes.h"
 #include "work.h"
 

@@ -86,6 +86,18 @@ static void connections_carry(int map, int second)
 	}
 }
 
+/* Carries over the texts by which --probe counts: histograms that are still to be read name them by
+ * their keys. */
+static void texts_carry(int map, int second)
+{
+	uint64_t key = 0, next;
+	struct probe_text text;
+
+	for (; map >= 0 && !bpf_get_next_key(map, &key, &next); key = next)
+		if (!bpf_lookup_elem(map, &next, &text))
+			bpf_update_elem(second, &next, &text, BPF_NOEXIST);
+}
+
 static int growth_make(struct live *live, struct kernel *bigger, struct error *e)
 {
 	int64_t limit = host_threads_limit(&live->context.kernel.host);
@@ -154,6 +166,8 @@ static int maps_grow(struct live *live)
 	latency_reader_take_over(&bigger.latency, &live->context.kernel.latency,
 				 clock_monotonic_ns());
 	probe_detach(&live->context.kernel.links);
+	texts_carry(live->context.kernel.compiled.maps[KERNEL_MAP_TEXTS],
+		    bigger.compiled.maps[KERNEL_MAP_TEXTS]);
 	event_reader_adopt(&bigger.events, &live->context.kernel.events);
 	counters_keep(live);
 	kernel_close(&live->context.kernel);

@@ -5,7 +5,9 @@
 #include "live/scan/live_work.h"
 #include "live/trace_table.h"
 
+#include <bcc/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #define PROC "/proc"
@@ -116,6 +118,23 @@ static void work_fill(const struct latency_key *key, const struct latency *laten
 		split->parts_ns[bucket][part] = (int64_t)sums.parts_ns[part];
 }
 
+/* Returns the text by which a probe counts, with three dots if it was cut; NULL: it could not be
+ * read. */
+static const char *probe_text_name(struct kernel *kernel, const struct latency_key *key)
+{
+	const uint64_t each = latency_key_each(key);
+	char words[PROBE_TEXT_BYTES + sizeof("...")];
+	struct probe_text text;
+	size_t length;
+
+	if (!each || bpf_lookup_elem(kernel->compiled.maps[KERNEL_MAP_TEXTS], (void *)&each, &text))
+		return NULL;
+	length = strnlen((const char *)text.words, PROBE_TEXT_BYTES - 1);
+	snprintf(words, sizeof(words), "%.*s%s", (int)length, (const char *)text.words,
+		 length == PROBE_TEXT_BYTES - 1 ? "..." : "");
+	return name_transient_string(words);
+}
+
 /* Fills the thread that a distribution is of, with all that its keys need. False: the filter
  * refuses it. */
 static bool who_find(const struct traced *traced, const struct latency_key *key,
@@ -127,6 +146,8 @@ static bool who_find(const struct traced *traced, const struct latency_key *key,
 	who_fill(context, key, who);
 	if (row->report)
 		row->report(key, who, &hint.compat);
+	if (row->texts)
+		who->event.value = probe_text_name(&context->kernel, key);
 	if (!who_wanted(context, who, &hint, who_known(row, who)))
 		return false;
 	lookup_fill(context->lookup, who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),

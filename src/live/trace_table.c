@@ -379,6 +379,20 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 };
 /* clang-format on */
 
+uint64_t latency_key_each(const struct latency_key *key)
+{
+	return key->what[PROBE_EACH] | (uint64_t)key->what[PROBE_EACH + 1] << 32;
+}
+
+static void hex_describe(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	char words[20];
+
+	(void)compat;
+	snprintf(words, sizeof(words), "0x%llx", (unsigned long long)latency_key_each(key));
+	sample->event.value = name_transient_string(words);
+}
+
 static struct trace_row own_rows[OWN_PROBES_MAX];
 static uint32_t own_count;
 
@@ -411,17 +425,22 @@ int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e
 	for (uint32_t i = 0; own && i < own->count; i++) {
 		const struct own_probe *probe = &own->items[i].probe;
 		const bool amount = probe->result == OWN_VALUE && probe->type != OWN_NS;
+		const bool each = probe->result == OWN_EACH;
 		int err = own_name_check(probe, e);
 
 		if (err)
 			return err;
-		own_rows[i] = (struct trace_row){.kind = {.name = probe->name,
-							  .help = probe->text,
-							  .measure = probe->result == OWN_COUNT
-									     ? TRACE_COUNT
-								     : amount ? TRACE_AMOUNT
-									      : TRACE_TIME,
-							  .below = probe->result == OWN_VALUE}};
+		own_rows[i] = (struct trace_row){
+			.kind = {.name = probe->name,
+				 .help = probe->text,
+				 .columns = each ? "value" : NULL,
+				 .known = each ? KNOWN_EVENT : 0,
+				 .measure = probe->result == OWN_COUNT || each ? TRACE_COUNT
+					    : amount			       ? TRACE_AMOUNT
+									       : TRACE_TIME,
+				 .below = probe->result == OWN_VALUE},
+			.report = each && probe->type == OWN_HEX ? hex_describe : NULL,
+			.texts = probe->type == OWN_STR};
 		own_count = i + 1;
 		*kinds |= 1u << (LATENCY_PROBE + i);
 	}

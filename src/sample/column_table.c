@@ -102,6 +102,8 @@ static struct column columns[] = {
 	 "on a file, and "
 	 "of control groups: fork refused, out of memory",
 	 KIND_TEXT, ROLE_KEY, 0, 9, AT(event.outcome)},
+	{"value", "VALUE", "with --probe: text (str) or number (hex) by which events are counted",
+	 KIND_TEXT, ROLE_KEY, 0, 20, AT(event.value)},
 	{"signal", "SIGNAL", "with --trace incidents: signal that ended the process", KIND_TEXT,
 	 ROLE_KEY, 0, 8, AT(event.signal)},
 	{"sender_pid", "SENDER_PID",

@@ -2,6 +2,7 @@
 import os
 import signal
 
+from parts import Postgres, Session
 from harness import SLOW, START_S, case, check, wait_until
 
 CALLS = 100
@@ -86,6 +87,64 @@ def probe_usdt(ctx):
     check(every.count == CALLS, "%d, not %d", every.count, CALLS)
     workload.say("go")
     check(workload.wait_done(2)["wanted"] == "0", "the semaphore stays on")
+
+
+def by_value(rows, name):
+    """{value: count} of a probe that counts by value."""
+    counts = {}
+    for row in rows:
+        if row["trace"] == name:
+            counts[row["value"]] = counts.get(row["value"], 0) + int(row["count"])
+    return counts
+
+
+@case
+def probe_by_value(ctx):
+    """Texts and hexadecimal numbers are counted by value: of USDT probes, and of functions; texts that can't be read have none."""
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=1)
+    tool = begin(ctx, workload, ("texts", "step(arg4:str)"), ("some", "step(arg4:str) if arg1 < 0"), ("hex", "last(arg2:hex)"),
+                 ("none", "step(arg2:str)"), kind="u")
+    functions = begin(ctx, workload, ("sizes", "probed_nap(arg3:hex) if arg2:int >= 0"), ("names", "probed_name(arg1:str)"))
+    workload.say("go")
+    workload.wait_done()
+    rows = tool.interrupt()
+    check(by_value(rows, "texts") == {"alpha": 34, "beta": 33, "": 33}, "%s", by_value(rows, "texts"))
+    check(by_value(rows, "some") == {"alpha": 2, "beta": 2, "": 1}, "%s", by_value(rows, "some"))
+    check(by_value(rows, "hex") == {"0xfffffffe": CALLS}, "%s", by_value(rows, "hex"))
+    check(by_value(rows, "none") == {"": CALLS}, "%s", by_value(rows, "none"))
+    rows = functions.interrupt()
+    sizes = {"0x%x" % (1 << i % 10 if i % 10 else 0): 0 for i in range(10)}
+    for i in range(5, CALLS):
+        sizes["0x%x" % (1 << i % 10 if i % 10 else 0)] += 1
+    check(by_value(rows, "sizes") == sizes, "%s", by_value(rows, "sizes"))
+    long = by_value(rows, "names")
+    check(long == {"x" * 127 + "...": CALLS}, "%s", long)
+
+
+@case
+def probe_of_postgres(ctx):
+    """PostgreSQL's own USDT probes: each statement of a session with its text, as often as it was sent; transactions by their ids."""
+    server = Postgres(ctx)
+    session = Session(server, ctx)
+    session.ask("select 1")
+    tool = ctx.plain("--csv", "-i", 1, "-g", "tid", "-p", session.backend, "--probe", "text = u:postgres:query__start(arg1:str)",
+                     "--probe", "begun = u:postgres:postgresql:transaction__start", "--probe", "done = u:postgres:query__done(arg1:str)",
+                     "--probe", "run = p:postgres:pg_parse_query")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
+    for number in range(30):
+        session.ask("select %d" % (number % 3))
+    session.ask("begin")
+    session.ask("select 'in'")
+    session.ask("commit")
+    rows = tool.interrupt()
+    told = {value.rstrip(";\n "): count for value, count in by_value(rows, "text").items()}
+    mine = {"select %d" % number: 10 for number in range(3)}
+    mine.update({"begin": 1, "select 'in'": 1, "commit": 1})
+    check({text: told.get(text) for text in mine} == mine, "%s", told)
+    check(by_value(rows, "done") == by_value(rows, "text"), "%s and %s", by_value(rows, "done"), told)
+    every = sum(told.values())
+    check(by_value(rows, "run") == {"": every}, "%d statements, but %s", every, by_value(rows, "run"))
+    check(sum(by_value(rows, "begun").values()) == every - 2, "%s transactions of %d statements", by_value(rows, "begun"), every)
 
 
 @case
@@ -182,12 +241,13 @@ def probe_refused(ctx):
                         ("x = u:%s:prober:step" % program, "has no USDT probe 'prober:step'"),
                         ("x = u:%s:step(arg5)" % program, "has not so many arguments: -4@"),
                         ("x = u:%s:step" % program.replace(os.path.basename(program), "none"), "No such file"),
+                        ("x = u:%s:step(arg4:str)" % program, "not with --query-text off"),
                         ("x = u:/bin/true:step", "/bin/true has no USDT probes"),
                         ("x = t:sched:sched_swich", "the nearest is 'sched_switch'"),
                         ("x = t:sched_switch(nobody)", "it has preempt, prev, next"),
                         ("x = p:no-such-file:f", "no process runs 'no-such-file'"),
                         ("syscalls = t:sched_switch", "is the name of a kind of --trace")):
-        tool = ctx.plain("-d", 1, "--probe", spec)
+        tool = ctx.plain("-d", 1, "--query-text", "off", "--probe", spec)
         tool.wait(START_S)
         check(tool.code == 2 and words in tool.err, "%s: %s %s", spec, tool.code, tool.err)
     check(not workload.code, "the workload ended")

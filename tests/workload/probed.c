@@ -2,6 +2,7 @@
 /* Known calls of known functions, with known arguments and results, and known USDT probes, for
  * --probe. */
 #include <setjmp.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "workload.h"
@@ -9,6 +10,7 @@
 struct probed {
 	long calls, nap_ms, depth, hot;
 	int64_t took_ns, kept;
+	char name[201];
 	jmp_buf back;
 };
 
@@ -18,6 +20,7 @@ int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes);
 int probed_nested(int depth);
 void probed_left(struct probed *probed);
 void probed_hot(void);
+void probed_name(const char *name);
 
 /* Returns bytes, or -1 if they are 0. */
 __attribute__((noinline)) int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes)
@@ -100,6 +103,11 @@ static void probed_step(int number, const char *name)
 	USDT("last", "0", "-2@%0 4@%1", "m"(probed_last), "n"(0xfffffffe));
 }
 
+__attribute__((noinline)) void probed_name(const char *name)
+{
+	__asm__ volatile("" : : "r"(name));
+}
+
 static void probed_work(void *data)
 {
 	static const char *const names[] = {"alpha", "beta", ""};
@@ -113,6 +121,7 @@ static void probed_work(void *data)
 			probed_left(probed);
 		probed->kept += probed_nap(probed->nap_ms * NS_PER_MS, (int)i - 5,
 					   i % 10 ? 1ull << i % 10 : 0);
+		probed_name(probed->name);
 		probed_step((int)i - 5, names[i % 3]);
 	}
 	probed->took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
@@ -133,6 +142,7 @@ static void probed_run(void)
 	struct worker one;
 	char text[64];
 
+	memset(probed.name, 'x', sizeof(probed.name) - 1);
 	worker_start(&one, "probed", probed_work, &probed);
 	ready_begin(one.subject.tid, getpid());
 	line_end();

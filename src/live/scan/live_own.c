@@ -539,6 +539,23 @@ static int budget_begin(struct live *live, struct own_probes *own, struct error 
 	return 0;
 }
 
+/* READ_USER_STR of probe.bpf.c */
+static int texts_check(struct live *live, const struct own_probe *probe, struct error *e)
+{
+	struct features *features = &live->context.kernel.features;
+
+	if (probe->result != OWN_EACH || probe->type != OWN_STR)
+		return 0;
+	if (live->context.config.hides_texts)
+		return own_probe_refuse(probe, probe->fields[probe->value].at, e,
+					"str shows texts of programs: not with --query-text off");
+	if (feature_has(features, FEATURE_READ_INTO_MAP) &&
+	    feature_has(features, FEATURE_PROBE_READ_KERNEL))
+		return 0;
+	return own_probe_refuse(probe, probe->fields[probe->value].at, e,
+				"this kernel reads no texts of programs for tsnap (5.5 does)");
+}
+
 int live_own_begin(struct live *live, struct error *e)
 {
 	struct own_probes *own = live->context.config.own;
@@ -550,6 +567,9 @@ int live_own_begin(struct live *live, struct error *e)
 		item->target.pid = one_pid(&live->context.config);
 		item->detached = false;
 		item->ns = item->runs = item->rate = item->share = 0;
+		err = texts_check(live, &item->probe, e);
+		if (err)
+			return err;
 		err = own_kinds[item->probe.kind].of_file
 			      ? code_find(live_parser(&live->context, PARSER_TABLES), &item->probe,
 					  &item->target, e)

@@ -80,6 +80,7 @@ static uint64_t expression_column_needs(const struct column *column)
 	case offsetof(struct sample, event.side):
 	case offsetof(struct sample, event.local):
 	case offsetof(struct sample, event.server):
+	case offsetof(struct sample, event.value):
 	case offsetof(struct sample, event.signal):
 	case offsetof(struct sample, event.sender_pid):
 	case offsetof(struct sample, event.sender_comm):
