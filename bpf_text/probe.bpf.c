@@ -217,15 +217,20 @@ static inline void probe_each(__u32 probe, __u64 value)
 #ifdef READ_USER_STR
 BPF_TABLE("lru_hash", __u64, struct probe_text, ts_probe_texts, PROBE_TEXTS_MAX);
 
-/* Returns the key of the text at an address of the program; 0: it could not be read, or another
- * text has its hash. */
-static inline __u64 probe_text(__u64 address)
+/* Returns the key of the text at an address of the program or, if that is wanted, of the kernel,
+ * whose addresses are those with the highest bit; 0: it could not be read, or another text has its
+ * hash. */
+static inline __u64 probe_text(__u64 address, int kernel)
 {
 	struct probe_text text = {}, *known;
 	__u64 key = 0xcbf29ce484222325ull, differs = 0;
 
-	if (bpf_probe_read_user_str(&text, sizeof(text), (void *)address) <= 0)
+	if (kernel && address >> 63) {
+		if (bpf_probe_read_kernel_str(&text, sizeof(text), (void *)address) <= 0)
+			return 0;
+	} else if (bpf_probe_read_user_str(&text, sizeof(text), (void *)address) <= 0) {
 		return 0;
+	}
 #pragma unroll
 	for (int i = 0; i < PROBE_TEXT_WORDS; i++) {
 		key = (key ^ text.words[i]) * 0x9e3779b97f4a7c15ull;

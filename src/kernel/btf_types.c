@@ -384,25 +384,30 @@ const char *btf_tracepoint_next(const struct btf_types *btf, uint32_t *id)
 	return NULL;
 }
 
-const char *btf_tracepoint_argument(const struct btf_types *btf, const char *event,
-				    unsigned int number)
+const char *btf_function_next(const struct btf_types *btf, uint32_t *id)
+{
+	while (*id < btf->count) {
+		struct btf_type type;
+
+		type_get(btf, ++*id, &type);
+		if (kind_of(&type) == BTF_KIND_FUNC)
+			return type_name(btf, &type);
+	}
+	return NULL;
+}
+
+/* Returns the name of a parameter, from 0, of the function with that number; NULL: there is none.
+ */
+static const char *parameter_name(const struct btf_types *btf, uint32_t function,
+				  unsigned int number)
 {
 	struct btf_param parameter;
 	struct btf_type type;
-	char name[192];
 	uint32_t id;
 
-	/* the function that calls those who listen (5.10), or what calls a program (before); the
-	 * first parameter is theirs */
-	snprintf(name, sizeof(name), "__traceiter_%s", event);
-	id = type_find(btf, BTF_KIND_FUNC, name);
-	if (!id) {
-		snprintf(name, sizeof(name), "__bpf_trace_%s", event);
-		id = type_find(btf, BTF_KIND_FUNC, name);
-	}
-	if (!id)
+	if (!function)
 		return NULL;
-	type_get(btf, id, &type);
+	type_get(btf, function, &type);
 	id = type.type;
 	if (!id || id > btf->count)
 		return NULL;
@@ -414,4 +419,27 @@ const char *btf_tracepoint_argument(const struct btf_types *btf, const char *eve
 	return parameter.name_off && parameter.name_off < btf->strings_bytes
 		       ? btf->strings + parameter.name_off
 		       : NULL;
+}
+
+const char *btf_function_argument(const struct btf_types *btf, const char *function,
+				  unsigned int number)
+{
+	return parameter_name(btf, btf_function_find(btf, function), number - 1);
+}
+
+const char *btf_tracepoint_argument(const struct btf_types *btf, const char *event,
+				    unsigned int number)
+{
+	char name[192];
+	uint32_t id;
+
+	/* the function that calls those who listen (5.10), or what calls a program (before); the
+	 * first parameter is theirs */
+	snprintf(name, sizeof(name), "__traceiter_%s", event);
+	id = btf_function_find(btf, name);
+	if (!id) {
+		snprintf(name, sizeof(name), "__bpf_trace_%s", event);
+		id = btf_function_find(btf, name);
+	}
+	return parameter_name(btf, id, number);
 }

@@ -57,6 +57,12 @@ int btf_tracepoint_id(const char *event);
 
 /* Walks over the names of the tracepoints: *id is 0 at first. NULL: there are no more. */
 const char *btf_tracepoint_next(const struct btf_types *btf, uint32_t *id);
+/* Walks over the names of functions, as btf_tracepoint_next() does. */
+const char *btf_function_next(const struct btf_types *btf, uint32_t *id);
+/* Returns the name of a function's argument, from 1; NULL: it has no such argument, or the types do
+ * not name it. */
+const char *btf_function_argument(const struct btf_types *btf, const char *function,
+				  unsigned int number);
 /* Returns the name of a tracepoint's argument, from 1; NULL: it has no such argument, or the types
  * do not name it. */
 const char *btf_tracepoint_argument(const struct btf_types *btf, const char *event,

@@ -20,6 +20,9 @@ const struct own_kind own_kinds[OWN_KINDS] = {
 		      "u:postgres:PROBE, u:/usr/bin/node:PROBE or u:libc:PROVIDER:PROBE",
 		      LETTERS DIGITS, .of_file = true,
 		      .arguments = USDT_ARGUMENTS_MAX, .type = OWN_BYTES},
+	[OWN_KERNEL] = {'k', "kernel function", "kernel function", "k:vfs_read", LETTERS DIGITS ".",
+			.returns = true, .named = true,
+			.arguments = OWN_PROBE_ARGS, .type = OWN_INT},
 	[OWN_TRACEPOINT] = {'t', "tracepoint", "tracepoint", "t:sched:sched_switch",
 			    LETTERS DIGITS, .named = true,
 			    .arguments = OWN_PROBE_ARGS, .type = OWN_INT},
@@ -187,12 +190,12 @@ static int point_read(struct reading *reading)
 
 static int kind_read(struct reading *reading)
 {
-	struct text kinds = {0};
+	struct text list = {0};
 	int err;
 
 	spaces_skip(reading);
 	for (int kind = 0; kind < OWN_KINDS; kind++) {
-		text_add_format(&kinds, "%s%c (%s)",
+		text_add_format(&list, "%s%c (%s)",
 				!kind		       ? ""
 				: kind + 1 < OWN_KINDS ? ", "
 						       : " and ",
@@ -200,13 +203,13 @@ static int kind_read(struct reading *reading)
 		if (*reading->at == own_kinds[kind].letter && reading->at[1] == ':') {
 			reading->probe->kind = (enum own_probe_kind)kind;
 			reading->at += 2;
-			text_done(&kinds);
+			text_done(&list);
 			return 0;
 		}
 	}
 	err = wrong(reading, "a kind and a colon are expected; the kinds are %s",
-		    text_string(&kinds));
-	text_done(&kinds);
+		    text_string(&list));
+	text_done(&list);
 	return err;
 }
 
@@ -265,10 +268,9 @@ static int field_read(struct reading *reading, struct own_probe_field *field)
 	length = word_take(reading, LETTERS DIGITS, field->name, sizeof(field->name));
 	if (length <= 0 || strchr(DIGITS, field->name[0])) {
 		reading->at = from;
-		return wrong(reading, "a value is expected: arg1 to arg%u%s", kind->arguments,
-			     kind->returns ? " or ret"
-			     : kind->named ? ", or the name of an argument"
-					   : "");
+		return wrong(reading, "a value is expected: arg1 to arg%u%s%s", kind->arguments,
+			     kind->returns ? " or ret" : "",
+			     kind->named ? ", or the name of an argument" : "");
 	}
 	if (!strcmp(field->name, "ret")) {
 		reading->at = from;
@@ -586,8 +588,10 @@ static void report_add(const struct own_probe *probe, unsigned int index, struct
 				probe->result == OWN_TIME ? "now_ns - call.began_ns" : "0");
 	} else if (probe->result == OWN_EACH) {
 		text_add_format(to,
-				probe->type == OWN_STR ? "\tprobe_each(%u, probe_text(v%u));\n"
-						       : "\tprobe_each(%u, v%u);\n",
+				probe->type != OWN_STR ? "\tprobe_each(%u, v%u);\n"
+				: own_kinds[probe->kind].of_file
+					? "\tprobe_each(%u, probe_text(v%u, 0));\n"
+					: "\tprobe_each(%u, probe_text(v%u, 1));\n",
 				index, probe->value);
 	} else {
 		text_add_format(to, "\tprobe_%s(%u, ", probe->type == OWN_NS ? "ns" : "amount",
@@ -759,11 +763,19 @@ static const char *const functions[OWN_PROBES_MAX][2] = {{"probe_0_entry", "prob
 							 {"probe_2_entry", "probe_2_return"},
 							 {"probe_3_entry", "probe_3_return"}};
 
+static const struct {
+	enum probe_kind begin, end;
+} kinds[OWN_KINDS] = {
+	[OWN_FUNCTION] = {PROBE_FUNCTION, PROBE_FUNCTION_RETURN},
+	[OWN_USDT] = {PROBE_FUNCTION, PROBE_FUNCTION_RETURN},
+	[OWN_KERNEL] = {PROBE_KERNEL_FUNCTION, PROBE_KERNEL_FUNCTION_RETURN},
+	[OWN_TRACEPOINT] = {PROBE_RAW_TRACEPOINT, PROBE_RAW_TRACEPOINT},
+};
+
 void own_probes_rows_fill(struct own_probes *probes)
 {
 	for (unsigned int i = 0; i < probes->count; i++) {
 		struct own_item *item = &probes->items[i];
-		const bool raw = item->probe.kind == OWN_TRACEPOINT;
 
 		for (unsigned int end = 0; end < 2; end++) {
 			const bool there = end ? own_probe_returns(&item->probe)
@@ -771,9 +783,8 @@ void own_probes_rows_fill(struct own_probes *probes)
 
 			item->rows[end] = (struct own_row){
 				.row = {.name = "probe",
-					.kind = raw   ? PROBE_RAW_TRACEPOINT
-						: end ? PROBE_FUNCTION_RETURN
-						      : PROBE_FUNCTION,
+					.kind = end ? kinds[item->probe.kind].end
+						    : kinds[item->probe.kind].begin,
 					.gives = (enum probe_group)(GROUP_OWN + 2 * i + end),
 					.event = item->probe.point,
 					.function = there ? functions[i][end] : NULL},

@@ -3,9 +3,9 @@
  *
  *   probe     = NAME "=" target [ "(" [ value ] ")" ] [ "if" condition ]
  *   target    = "p:" FILE ":" FUNCTION | "u:" FILE ":" [ PROVIDER ":" ] USDT
- *             | "t:" [ CATEGORY ":" ] TRACEPOINT
+ *             | "k:" FUNCTION | "t:" [ CATEGORY ":" ] TRACEPOINT
  *   value     = what [ ":" TYPE ]
- *   what      = "arg" NUMBER | "ret" | the name of a tracepoint's argument
+ *   what      = "arg" NUMBER | "ret" | the name of an argument, of kinds that have names
  *   condition = all { "||" all }
  *   all       = operand { "&&" operand }
  *   operand   = "!" operand | "(" condition ")" | comparison
@@ -22,8 +22,8 @@
  *   bytes   signed, 64 bits
  *   ns      the same, a time
  *   hex     unsigned, 64 bits
- *   str     the address of a text, of which 127 bytes are read when the event is reported: not for
- *           conditions
+ *   str     the address of a text (k, t: also of the kernel's), of which 127 bytes are read when
+ * the event is reported: not for conditions
  *
  * Of hex and str, events are counted by value; others are distributions in powers of two. Without a
  * type a value that is reported is an int, but for
@@ -52,7 +52,7 @@
 #define OWN_PROBE_TOKENS 256
 #define OWN_PROBE_DEPTH 32 /* nesting of ( and ! */
 
-enum own_probe_kind { OWN_FUNCTION, OWN_USDT, OWN_TRACEPOINT, OWN_KINDS };
+enum own_probe_kind { OWN_FUNCTION, OWN_USDT, OWN_KERNEL, OWN_TRACEPOINT, OWN_KINDS };
 
 enum own_probe_type { OWN_PLAIN, OWN_INT, OWN_BYTES, OWN_NS, OWN_HEX, OWN_STR };
 
@@ -129,9 +129,10 @@ struct own_site {
 };
 
 struct own_target {
-	char path[PATH_MAX]; /* file with the code, as this process can open it */
-	int pid;	     /* the only process that is probed; 0: all */
-	bool stepped;	     /* probe_is_stepped() */
+	/* file with the code, as this process can open it; of the kernel the function's symbol */
+	char path[PATH_MAX];
+	int pid;      /* the only process that is probed; 0: all */
+	bool stepped; /* probe_is_stepped() */
 	unsigned int site_count;
 	struct own_site sites[OWN_SITES_MAX];
 };

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define LOOKS_PER_SCAN 4
@@ -140,45 +141,51 @@ static int attach_clock(int program, int64_t rate_hz, struct probe_links *links)
 	return links->clock_count ? 0 : result;
 }
 
-#define UPROBES "/sys/bus/event_source/devices/uprobe/"
+/* Sources of events whose programs run at functions (4.17): of programs, and of the kernel. */
+#define EVENT_SOURCES "/sys/bus/event_source/devices/"
+#define UPROBES "uprobe"
+#define KPROBES "kprobe"
 
 /* Reads which bits of an attribute have that part, as "config:32-63" says: the first one, or
  * -ENOTSUP. */
-static int config_bit(const char *part)
+static int config_bit(const char *source, const char *part)
 {
-	char path[sizeof(UPROBES) + 64], text[64];
+	char path[sizeof(EVENT_SOURCES) + 64], text[64];
 
-	snprintf(path, sizeof(path), UPROBES "format/%s", part);
+	snprintf(path, sizeof(path), EVENT_SOURCES "%s/format/%s", source, part);
 	if (host_file_read(path, text, sizeof(text)) <= 0 || strncmp(text, "config:", 7) != 0)
 		return -ENOTSUP;
 	return (int)(strtoul(text + 7, NULL, 10) & 63);
 }
 
-/* Opens a uprobe's event (4.17); one with a semaphore, which the kernel counts up in each process
- * and down again whatever becomes of this one (4.20). pid: -1 for all processes. Descriptor or
- * -errno; -EOPNOTSUPP: no semaphores. */
-static int function_open(const char *path, const struct own_site *site, bool returns, pid_t pid)
+/* Opens the event of a function: of the file of that path, or of the kernel's function of that
+ * name. One with a semaphore is counted up by the kernel in each process, and down again whatever
+ * becomes of this one (4.20). pid: -1 for all processes. Descriptor or -errno; -EOPNOTSUPP: no
+ * semaphores. */
+static int function_open(const char *source, const char *path, const struct own_site *site,
+			 bool returns, pid_t pid)
 {
 	struct perf_event_attr attr = {.sample_period = 1, .disabled = 1};
-	char text[64];
+	char type[sizeof(EVENT_SOURCES) + 64], text[64];
 	int bit;
 
-	if (host_file_read(UPROBES "type", text, sizeof(text)) <= 0)
+	snprintf(type, sizeof(type), EVENT_SOURCES "%s/type", source);
+	if (host_file_read(type, text, sizeof(text)) <= 0)
 		return -ENOTSUP;
 	attr.type = (uint32_t)strtoul(text, NULL, 10);
 	if (returns) {
-		bit = config_bit("retprobe");
+		bit = config_bit(source, "retprobe");
 		if (bit < 0)
 			return bit;
 		attr.config = 1ull << bit;
 	}
 	if (site->semaphore) {
-		bit = config_bit("ref_ctr_offset");
+		bit = config_bit(source, "ref_ctr_offset");
 		if (bit < 0 || site->semaphore >> (64 - bit))
 			return -EOPNOTSUPP;
 		attr.config |= site->semaphore << bit;
 	}
-	attr.config1 = (uint64_t)(uintptr_t)path; /* uprobe_path */
+	attr.config1 = (uint64_t)(uintptr_t)path; /* uprobe_path, kprobe_func */
 	attr.config2 = site->offset;		  /* probe_offset */
 	/* the program runs on every CPU, whichever the event is of */
 	return perf_call_open(&attr, pid, pid < 0 ? 0 : -1);
@@ -187,12 +194,15 @@ static int function_open(const char *path, const struct own_site *site, bool ret
 static int attach_function(const struct probe_row *row, int program, struct probe_links *links)
 {
 	const struct own_target *target = ((const struct own_row *)row)->target;
+	const bool kernel =
+		row->kind == PROBE_KERNEL_FUNCTION || row->kind == PROBE_KERNEL_FUNCTION_RETURN;
+	const bool returns =
+		row->kind == PROBE_FUNCTION_RETURN || row->kind == PROBE_KERNEL_FUNCTION_RETURN;
 	int result = 0;
 
 	for (unsigned int i = 0; !result && i < target->site_count; i++) {
-		int fd = function_open(target->path, &target->sites[i],
-				       row->kind == PROBE_FUNCTION_RETURN,
-				       target->pid ? target->pid : -1);
+		int fd = function_open(kernel ? KPROBES : UPROBES, target->path, &target->sites[i],
+				       returns, target->pid && !kernel ? target->pid : -1);
 
 		result = fd < 0 ? fd : perf_call_run(fd, program);
 		if (fd >= 0 && result)
@@ -280,6 +290,11 @@ static int own_offset_find(struct dl_phdr_info *about, size_t size, void *to)
 	return 0;
 }
 
+static void call_done(void)
+{
+	syscall(SYS_getppid);
+}
+
 /* The least time of some rounds, in ns: what disturbs a round only adds to it. */
 static int64_t cost_rounds(cost_function *function)
 {
@@ -304,13 +319,36 @@ int64_t probe_function_cost(bool returns, bool stepped)
 
 	if (!dl_iterate_phdr(own_offset_find, &own))
 		return -ENOENT;
-	fd = function_open("/proc/self/exe", &own.site, returns, 0);
+	fd = function_open(UPROBES, "/proc/self/exe", &own.site, returns, 0);
 	if (fd < 0)
 		return fd;
 	result = ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
 	took_ns = cost_rounds(own.function);
 	close(fd);
 	return result ? result : took_ns / COST_CALLS;
+}
+
+bool probe_kernel_offered(void)
+{
+	return !access(EVENT_SOURCES KPROBES "/type", R_OK);
+}
+
+int64_t probe_kernel_cost(bool returns)
+{
+	/* the function has such a name from 4.17 on: arch/x86/include/asm/syscall_wrapper.h */
+	static const char *const names[] = {"__x64_sys_getppid", "__arm64_sys_getppid"};
+	const struct own_site begin = {0};
+	int64_t without_ns = cost_rounds(call_done), with_ns;
+	int fd = -ENOENT, result;
+
+	for (size_t i = 0; fd < 0 && i < sizeof(names) / sizeof(names[0]); i++)
+		fd = function_open(KPROBES, names[i], &begin, returns, 0);
+	if (fd < 0)
+		return fd;
+	result = ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) ? -errno : 0;
+	with_ns = cost_rounds(call_done);
+	close(fd);
+	return result ? result : with_ns > without_ns ? (with_ns - without_ns) / COST_CALLS : 0;
 }
 
 static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
@@ -330,6 +368,8 @@ static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
 		return attach_clock(program, rate_hz, links);
 	case PROBE_FUNCTION:
 	case PROBE_FUNCTION_RETURN:
+	case PROBE_KERNEL_FUNCTION:
+	case PROBE_KERNEL_FUNCTION_RETURN:
 		return attach_function(row, program, links);
 	}
 	return -EINVAL;
@@ -337,8 +377,9 @@ static int row_attach(const struct probe_row *row, int program, int64_t rate_hz,
 
 static const char *own_why(int result)
 {
-	return result == -ENOTSUP ? "this kernel has no event source for uprobes (4.17 was the "
-				    "first)"
+	return result == -ENOTSUP ? "this kernel has no event source for such probes (4.17 was the "
+				    "first, if it was built with them)"
+	       : result == -EINVAL || result == -EADDRNOTAVAIL ? "the kernel lets nobody probe it"
 	       : result == -EOPNOTSUPP ? "the program asks a counter (a semaphore) whether the "
 					 "probe is wanted, and "
 					 "this kernel counts none up (4.20 was the first)"

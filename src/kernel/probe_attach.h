@@ -53,6 +53,10 @@ bool probe_is_stepped(const unsigned char instruction[2]);
 /* Runs a function of this process often, with a uprobe or uretprobe on it, and returns what the
  * kernel takes for a call without any program, in ns; or -errno. */
 int64_t probe_function_cost(bool returns, bool stepped);
+/* The same for a function of the kernel: what a system call takes longer with a probe on it. */
+int64_t probe_kernel_cost(bool returns);
+/* True if this kernel's functions can be probed. */
+bool probe_kernel_offered(void);
 
 /* Removes kprobe events that a killed tsnap left in tracefs (kernels without a kprobe event source,
  * before 4.17). */

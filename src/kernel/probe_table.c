@@ -13,6 +13,8 @@ const char *const probe_kind_names[] = {
 	[PROBE_PERF_CLOCK] = "perf clock",
 	[PROBE_FUNCTION] = "uprobe",
 	[PROBE_FUNCTION_RETURN] = "uretprobe",
+	[PROBE_KERNEL_FUNCTION] = "kprobe",
+	[PROBE_KERNEL_FUNCTION_RETURN] = "kretprobe",
 };
 
 const enum bpf_prog_type probe_program_types[] = {
@@ -24,6 +26,8 @@ const enum bpf_prog_type probe_program_types[] = {
 	[PROBE_PERF_CLOCK] = BPF_PROG_TYPE_PERF_EVENT,
 	[PROBE_FUNCTION] = BPF_PROG_TYPE_KPROBE,
 	[PROBE_FUNCTION_RETURN] = BPF_PROG_TYPE_KPROBE,
+	[PROBE_KERNEL_FUNCTION] = BPF_PROG_TYPE_KPROBE,
+	[PROBE_KERNEL_FUNCTION_RETURN] = BPF_PROG_TYPE_KPROBE,
 };
 
 const struct probe_group_row probe_group_rows[GROUP_COUNT] = {

@@ -20,7 +20,9 @@ enum probe_kind {
 	PROBE_LOOK,
 	PROBE_PERF_CLOCK,
 	PROBE_FUNCTION, /* of a program: struct own_row (own_probe.h) says where */
-	PROBE_FUNCTION_RETURN
+	PROBE_FUNCTION_RETURN,
+	PROBE_KERNEL_FUNCTION, /* of the kernel, as struct own_row says */
+	PROBE_KERNEL_FUNCTION_RETURN,
 };
 
 #define OWN_PROBES_MAX 4 /* probes of the user's own at a time */

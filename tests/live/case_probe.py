@@ -179,6 +179,38 @@ def probe_tracepoint(ctx):
     check(number.count == 500 and number.sum == 500 * os_getppid(), "%d calls, sum %d", number.count, number.sum)
 
 
+@case
+def probe_kernel(ctx):
+    """Functions of the kernel: times, arguments by name, and texts; where there are no kprobes, that is said."""
+    if not os.path.exists("/sys/bus/event_source/devices/kprobe/type"):
+        tool = ctx.plain("-d", 1, "--probe", "nap = k:hrtimer_nanosleep")
+        tool.wait(START_S)
+        check(tool.code == 2 and "this kernel has no kprobes" in tool.err, "%s %s", tool.code, tool.err)
+        return
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=2)
+    calls = ctx.workload("calls", trivial=0, opens=50, bad=0, naps=0, reads=0)
+    targets = ("nap = k:hrtimer_nanosleep", "asked = k:hrtimer_nanosleep(rqtp:ns) if ret = 0 && clockid = 1",
+               "opened = k:do_sys_openat2(filename:str)", "none = k:hrtimer_nanosleep() if clockid = 7")
+    tool = ctx.plain("--csv", "-i", 1, "-g", "tid", "-p", "%d,%d" % (workload.tgid, calls.tgid),
+                     *[word for target in targets for word in ("--probe", target)])
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
+    for each in (workload, calls):
+        each.say("go")
+    took_ns = int(workload.wait_done()["took_ns"])
+    calls.wait_done()
+    rows = tool.interrupt()
+    nap, asked, none = (Probed(rows, name, workload.tid) for name in ("nap", "asked", "none"))
+    check(nap.count == CALLS and CALLS * 2e6 <= nap.total_ns <= took_ns, "%d calls, %d ns of %d", nap.count, nap.total_ns, took_ns)
+    check(asked.count == CALLS and asked.total_ns == CALLS * 2000000, "%d calls, %d ns", asked.count, asked.total_ns)
+    check(not none.count, "%d calls with a condition that is false", none.count)
+    check(by_value(rows, "opened").get("/no such directory/file") == 50, "%s", by_value(rows, "opened"))
+    for spec, words in (("x = k:hrtimer_nanoslep", "the nearest is 'hrtimer_nanosleep'"), ("x = k:vfs_read(size)", "it has file, buf, count, pos"),
+                        ("x = k:do_exit", "does not return as others do")):
+        tool = ctx.plain("-d", 1, "--probe", spec)
+        tool.wait(START_S)
+        check(tool.code == 2 and words in tool.err, "%s: %s %s", spec, tool.code, tool.err)
+
+
 def os_getppid():
     """The number of getppid(2)."""
     return 110 if os.uname().machine == "x86_64" else 173

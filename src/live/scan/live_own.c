@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "kernel/bpf_cost.h"
 #include "kernel/btf_types.h"
+#include "kernel/kernel_event.h"
 #include "kernel/own_probe.h"
 #include "keeper/avoid.h"
 #include "kernel/task_query.h"
@@ -236,35 +237,14 @@ static int function_missing(const struct own_probe *probe, const struct elf_func
  * address. */
 static bool returns_otherwise(const char *name)
 {
-	static const char *const names[] = {"exit",
-					    "_exit",
-					    "_Exit",
-					    "abort",
-					    "longjmp",
-					    "_longjmp",
-					    "siglongjmp",
-					    "__longjmp_chk",
-					    "pthread_exit",
-					    "err",
-					    "errx",
-					    "__stack_chk_fail",
-					    "__assert_fail",
-					    "quick_exit",
-					    "thrd_exit",
-					    "setjmp",
-					    "_setjmp",
-					    "sigsetjmp",
-					    "__sigsetjmp",
-					    "vfork",
-					    "__vfork",
-					    "getcontext",
-					    "swapcontext",
-					    "setcontext",
-					    "clone",
-					    "__clone",
-					    "__clone2",
-					    "_start",
-					    "__libc_start_main"};
+	static const char *const names[] = {
+		"exit", "_exit", "_Exit", "abort", "longjmp", "_longjmp", "siglongjmp",
+		"__longjmp_chk", "pthread_exit", "err", "errx", "__stack_chk_fail", "__assert_fail",
+		"quick_exit", "thrd_exit", "setjmp", "_setjmp", "sigsetjmp", "__sigsetjmp", "vfork",
+		"__vfork", "getcontext", "swapcontext", "setcontext", "clone", "__clone",
+		"__clone2", "_start", "__libc_start_main",
+		/* of the kernel */
+		"do_exit", "do_group_exit", "make_task_dead", "panic", "ret_from_fork"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(name, names[i]))
@@ -450,23 +430,37 @@ static int code_find(struct parser *parser, const struct own_probe *probe,
 	return err;
 }
 
-/* --- tracepoints */
+/* --- the kernel's tracepoints and functions */
 
-struct tracepoint_search {
+/* What the kernel's types tell of a kind of names. */
+struct kernel_names {
+	const char *(*next)(const struct btf_types *btf, uint32_t *id);
+	const char *(*argument)(const struct btf_types *btf, const char *name, unsigned int number);
 	const struct btf_types *btf;
 	uint32_t id;
 };
 
-static const char *tracepoint_at(void *from, size_t at)
+static const char *kernel_name_at(void *from, size_t at)
 {
-	struct tracepoint_search *search = from;
+	struct kernel_names *names = from;
 
 	if (!at)
-		search->id = 0;
-	return btf_tracepoint_next(search->btf, &search->id);
+		names->id = 0;
+	return names->next(names->btf, &names->id);
 }
 
-static int argument_find(const struct btf_types *btf, const struct own_probe *probe,
+static int kernel_missing(const struct own_probe *probe, struct kernel_names *names,
+			  struct error *e)
+{
+	const char *nearest = names->btf ? text_nearest(probe->point, kernel_name_at, names) : NULL;
+
+	return own_probe_refuse(probe, probe->point_at, e, "this kernel has no %s '%s'%s%s%s",
+				own_kinds[probe->kind].what, probe->point,
+				nearest ? "; the nearest is '" : "", nearest ? nearest : "",
+				nearest ? "'" : "");
+}
+
+static int argument_find(const struct kernel_names *names, const struct own_probe *probe,
 			 struct own_probe_field *field, struct error *e)
 {
 	struct text listed = {0};
@@ -475,7 +469,7 @@ static int argument_find(const struct btf_types *btf, const struct own_probe *pr
 	int err;
 
 	while (count < OWN_PROBE_ARGS &&
-	       (name = btf_tracepoint_argument(btf, probe->point, count + 1))) {
+	       (name = names->argument(names->btf, probe->point, count + 1))) {
 		text_add_format(&listed, "%s%s", count++ ? ", " : "", name);
 		if (field->name[0] && !strcmp(name, field->name))
 			field->arg = count;
@@ -483,37 +477,67 @@ static int argument_find(const struct btf_types *btf, const struct own_probe *pr
 	err = field->arg && (field->arg <= count || !count)
 		      ? 0
 		      : own_probe_refuse(probe, field->at, e,
-					 "the tracepoint %s has no such argument; it has %s",
-					 probe->point, count ? text_string(&listed) : "none");
+					 "the %s %s has no such argument; it has %s",
+					 own_kinds[probe->kind].what, probe->point,
+					 count ? text_string(&listed) : "none");
 	text_done(&listed);
+	return err;
+}
+
+/* Finds the numbers of arguments that have names. */
+static int arguments_find(const struct kernel_names *names, struct own_probe *probe,
+			  struct error *e)
+{
+	int err = 0;
+
+	for (unsigned int i = 0; !err && i < probe->field_count; i++) {
+		struct own_probe_field *field = &probe->fields[i];
+
+		if (field->returned)
+			continue;
+		if (names->btf)
+			err = argument_find(names, probe, field, e);
+		else if (!field->arg)
+			err = own_probe_refuse(probe, field->at, e,
+					       "this kernel does not name arguments (no BTF): use "
+					       "arg1 to arg%d",
+					       OWN_PROBE_ARGS);
+	}
 	return err;
 }
 
 static int tracepoint_find(struct own_probe *probe, struct error *e)
 {
-	struct tracepoint_search search = {NULL, 0};
-	const char *nearest;
-	int err = btf_kernel(&search.btf, NULL);
+	struct kernel_names names = {btf_tracepoint_next, btf_tracepoint_argument, NULL, 0};
 
 	/* without the kernel's BTF the kernel says, when it is attached, that it has no such one */
-	for (unsigned int i = 0; err && i < probe->field_count; i++)
-		if (!probe->fields[i].arg)
-			return own_probe_refuse(probe, probe->fields[i].at, e,
-						"this kernel does not name arguments (no BTF): "
-						"use arg1 to arg%d",
-						OWN_PROBE_ARGS);
-	if (err)
-		return 0;
-	if (btf_tracepoint_id(probe->point) < 0) {
-		nearest = text_nearest(probe->point, tracepoint_at, &search);
-		return own_probe_refuse(probe, probe->point_at, e,
-					"this kernel has no tracepoint '%s'%s%s%s", probe->point,
-					nearest ? "; the nearest is '" : "", nearest ? nearest : "",
-					nearest ? "'" : "");
-	}
-	for (unsigned int i = 0; !err && i < probe->field_count; i++)
-		err = argument_find(search.btf, probe, &probe->fields[i], e);
-	return err;
+	if (!btf_kernel(&names.btf, NULL) && btf_tracepoint_id(probe->point) < 0)
+		return kernel_missing(probe, &names, e);
+	return arguments_find(&names, probe, e);
+}
+
+static int kernel_function_take(struct own_probe *probe, struct own_target *target, struct error *e)
+{
+	struct kernel_names names = {btf_function_next, btf_function_argument, NULL, 0};
+
+	if (!probe_kernel_offered())
+		return own_probe_refuse(
+			probe, probe->point_at, e,
+			"this kernel has no kprobes to attach programs to (4.17 is "
+			"the first that may, built with CONFIG_KPROBE_EVENTS): only "
+			"its tracepoints can be probed, with t:");
+	if (btf_kernel(&names.btf, NULL))
+		names.btf = NULL;
+	if (kernel_function_find(probe->point, target->path, sizeof(target->path)))
+		return kernel_missing(probe, &names, e);
+	if (own_probe_returns(probe) && returns_otherwise(probe->point))
+		return own_probe_refuse(
+			probe, probe->point_at, e,
+			"this function does not return as others do: count its calls "
+			"with (), or report an argument, such as (arg1:int)");
+	target->sites[0] = (struct own_site){0};
+	target->site_count = 1;
+	return arguments_find(&names, probe, e);
 }
 
 /* --- the budget */
@@ -531,7 +555,9 @@ static int budget_begin(struct live *live, struct own_probes *own, struct error 
 		struct own_item *item = &own->items[i];
 		int64_t cost_ns = 0;
 
-		if (own_kinds[item->probe.kind].of_file)
+		if (item->probe.kind == OWN_KERNEL)
+			cost_ns = probe_kernel_cost(own_probe_returns(&item->probe));
+		else if (own_kinds[item->probe.kind].of_file)
 			cost_ns = probe_function_cost(own_probe_returns(&item->probe),
 						      item->target.stepped);
 		item->call_ns = cost_ns > 0 ? cost_ns : 0;
@@ -570,10 +596,17 @@ int live_own_begin(struct live *live, struct error *e)
 		err = texts_check(live, &item->probe, e);
 		if (err)
 			return err;
-		err = own_kinds[item->probe.kind].of_file
-			      ? code_find(live_parser(&live->context, PARSER_TABLES), &item->probe,
-					  &item->target, e)
-			      : tracepoint_find(&item->probe, e);
+		switch (item->probe.kind) {
+		case OWN_KERNEL:
+			err = kernel_function_take(&item->probe, &item->target, e);
+			break;
+		case OWN_TRACEPOINT:
+			err = tracepoint_find(&item->probe, e);
+			break;
+		default:
+			err = code_find(live_parser(&live->context, PARSER_TABLES), &item->probe,
+					&item->target, e);
+		}
 	}
 	if (!own || err)
 		return err;
