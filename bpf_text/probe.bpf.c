@@ -66,15 +66,15 @@
 
 /* Gives a variable a value from the program's memory; ends the BPF program, with a count, where
  * that is not there. */
-#define PROBE_READ(VALUE, TYPE, AT)                                              \
-	({                                                                       \
-		TYPE word = 0;                                                   \
-                                                                                 \
+#define PROBE_READ(VALUE, TYPE, AT)                                               \
+	({                                                                        \
+		TYPE word = 0;                                                    \
+                                                                                  \
 		if (bpf_probe_read_user(&word, sizeof(word), (void *)(AT)) < 0) { \
-			probe_unread_count();                                    \
-			return 0;                                                \
-		}                                                                \
-		VALUE = (__u64)(__s64)word;                                      \
+			probe_unread_count();                                     \
+			return 0;                                                 \
+		}                                                                 \
+		VALUE = (__u64)(__s64)word;                                       \
 	})
 
 static inline void probe_unread_count(void)
@@ -93,7 +93,8 @@ struct probe_call_key {
 
 struct probe_call {
 	__u64 began_ns;
-	__u64 arguments[6]; /* those that the return reads */
+	__u64 totals[WORK_PARTS]; /* the thread's, then; all 0: not known */
+	__u64 arguments[6];	  /* those that the return reads */
 };
 
 BPF_TABLE("lru_hash", struct probe_call_key, struct probe_call, ts_probe_calls, PROBE_CALLS_MAX);
@@ -118,13 +119,17 @@ static inline struct thread_state *probe_thread(void)
 static inline void probe_begins(__u32 probe, __u64 stack, struct probe_call *call)
 {
 	struct probe_call_key key = {};
+	struct thread_state *thread = probe_thread();
 
-	if (!probe_thread())
+	if (!thread)
 		return;
 	key.stack = stack;
 	key.tid = bpf_get_current_pid_tgid();
 	key.probe = probe;
 	call->began_ns = bpf_ktime_get_ns();
+	if (!split_totals(thread, call->began_ns, call->totals))
+		call->totals[WORK_CPU] = call->totals[WORK_RUNQ] = call->totals[WORK_DISK] =
+			call->totals[WORK_SLEEP] = 0;
 	ts_probe_calls.update(&key, call);
 }
 
@@ -183,9 +188,33 @@ static inline void probe_add(__u32 probe, __u64 ns, __u64 sum, __u32 below, __u6
 	__sync_fetch_and_add(&latency->buckets[bucket], 1);
 }
 
-static inline void probe_time(__u32 probe, __u64 ns)
+static inline void probe_count(__u32 probe)
 {
-	probe_add(probe, ns, ns, 0, 0);
+	probe_add(probe, 0, 0, 0, 0);
+}
+
+/* Adds a call's time. What the thread did in it is known if that adds up to the time: so it does
+ * unless a switch was not seen. */
+static inline void probe_time(__u32 probe, __u64 now_ns, struct probe_call *call)
+{
+	__u64 ns = now_ns - call->began_ns, totals[WORK_PARTS] = {}, sum;
+	struct thread_state *thread = probe_thread();
+	struct latency_key key = {};
+	struct latency *latency;
+	int known;
+
+	/* a CPU's idle task has no record, and is no thread of the report's */
+	if (!thread || !latency_key_fill(&key, thread, LATENCY_PROBE + probe))
+		return;
+	known = split_totals(thread, now_ns, totals);
+	sum = totals[WORK_CPU] - call->totals[WORK_CPU] + totals[WORK_RUNQ] -
+	      call->totals[WORK_RUNQ] + totals[WORK_DISK] - call->totals[WORK_DISK] +
+	      totals[WORK_SLEEP] - call->totals[WORK_SLEEP];
+	key.what[WORK_BUCKET] = latency_bucket(ns);
+	slow_event(&key, thread, now_ns, ns); /* there may be no histograms */
+	latency = latency_of(&key);
+	if (latency)
+		split_add(latency, ns, known && sum == ns ? call->totals : 0, totals);
 }
 
 /* A number of ns that may be below 0, which is no time. */

@@ -18,14 +18,17 @@ static inline struct work_slot *work_find(struct thread_state *thread)
 }
 
 /* Reports a slow piece, with what it consisted of. */
-static inline void work_slow(struct latency_key *key, const __u64 parts_ns[WORK_PARTS],
+static inline void work_slow(struct latency_key *key, const __u64 *before, const __u64 *after,
 			     __u64 now_ns, __u64 ns)
 {
 #ifdef SLOWER_NS
-	const struct work_parts *parts = (const struct work_parts *)parts_ns;
+	struct work_parts parts;
 
-	if (ns >= SLOWER_NS)
-		event_report(key, now_ns, ns, parts);
+	if (ns < SLOWER_NS)
+		return;
+	for (int part = 0; part < WORK_PARTS; part++)
+		parts.ns[part] = after[part] - before[part];
+	event_report(key, now_ns, ns, &parts);
 #endif
 }
 
@@ -33,32 +36,21 @@ static inline void work_slow(struct latency_key *key, const __u64 parts_ns[WORK_
 static inline void work_count(struct work_slot *work, struct thread_state *thread, __u64 now_ns)
 {
 	__u64 ns = now_ns - work->began_ns;
-	const __u64 parts_ns[WORK_PARTS] = {
-		[WORK_CPU] = thread->sched.cpu_ns - work->totals[WORK_CPU],
-		[WORK_RUNQ] = thread->sched.runq_ns - work->totals[WORK_RUNQ],
-		[WORK_DISK] = thread->sched.disk_ns - work->totals[WORK_DISK],
-		[WORK_SLEEP] = thread->sched.sleep_ns - work->totals[WORK_SLEEP],
-	};
 	struct latency_key key = {};
+	__u64 totals[WORK_PARTS] = {thread->sched.cpu_ns, thread->sched.runq_ns,
+				    thread->sched.disk_ns, thread->sched.sleep_ns};
 	struct latency *latency;
-	struct work_sums *sums;
 
 	if (!latency_key_fill(&key, thread, LATENCY_WORK))
 		return;
 	key.what[WORK_CALL] = work->call;
 	key.what[WORK_BUCKET] = latency_bucket(ns);
-	work_slow(&key, parts_ns, now_ns, ns); /* there may be no histograms */
+	work_slow(&key, work->totals, totals, now_ns, ns); /* there may be no histograms */
 	latency = latency_of(&key);
 	if (!latency)
 		return;
-	latency->sum_ns += ns;
 	latency->amount += work->idle_ns;
-	if (ns > latency->max_ns)
-		latency->max_ns = ns;
-	sums = (struct work_sums *)latency->buckets;
-	sums->count++;
-	for (int part = 0; part < WORK_PARTS; part++)
-		sums->parts_ns[part] += parts_ns[part];
+	split_add(latency, ns, work->totals, totals);
 }
 
 /* After a thread has fallen asleep, and its totals have the time until then. In the idle call that

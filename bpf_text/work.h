@@ -34,8 +34,8 @@ struct work_parts {
 	__u64 ns[WORK_PARTS];
 };
 
-/* What is added up of pieces of one bucket: it takes the place of latency.buckets, as the key of
- * the histogram has the bucket. latency.amount is the time in the idle call before. */
+/* What is added up of pieces, or calls, of one bucket: it takes the place of latency.buckets, as
+ * the key of the histogram has the bucket. latency.amount is the time in the idle call before. */
 struct work_sums {
 	__u64 count;
 	__u64 parts_ns[WORK_PARTS];

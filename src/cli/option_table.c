@@ -65,7 +65,7 @@ const struct option_row option_table[] = {
 	{0, "trace", "KIND,...", "measure every wait of these kinds (see --list)", TEXT(trace)},
 	{0, "probe", "SPEC",
 	 "measure a function, USDT probe or tracepoint: 'NAME = p:FILE:FUNCTION[(VALUE)] [if CONDITION]', "
-	 "u:FILE:PROBE or t:NAME",
+	 "u:FILE:PROBE, k:FUNCTION or t:NAME",
 	 .kind = OPTION_PROBE, .offset = AT(live.own)},
 	{0, "probe-budget", "PERCENT",
 	 "detach a probe that takes more than PERCENT of a CPU (default: 5)",

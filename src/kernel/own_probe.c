@@ -583,9 +583,10 @@ static void report_add(const struct own_probe *probe, unsigned int index, struct
 		condition_add(probe, to);
 		text_add_string(to, "))\n\t\treturn 0;\n");
 	}
-	if (probe->result == OWN_COUNT || probe->result == OWN_TIME) {
-		text_add_format(to, "\tprobe_time(%u, %s);\n", index,
-				probe->result == OWN_TIME ? "now_ns - call.began_ns" : "0");
+	if (probe->result == OWN_COUNT) {
+		text_add_format(to, "\tprobe_count(%u);\n", index);
+	} else if (probe->result == OWN_TIME) {
+		text_add_format(to, "\tprobe_time(%u, now_ns, &call);\n", index);
 	} else if (probe->result == OWN_EACH) {
 		text_add_format(to,
 				probe->type != OWN_STR ? "\tprobe_each(%u, v%u);\n"

@@ -205,10 +205,12 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("open_event.bpf.c", to);
 	if (measures_incidents(knobs))
 		fragment_add("incident.bpf.c", to);
-	if (measures_work(knobs)) {
+	if (measures_work(knobs) || knobs->own) {
 		fragment_add("work.h", to);
-		fragment_add("work.bpf.c", to);
+		fragment_add("split.bpf.c", to);
 	}
+	if (measures_work(knobs))
+		fragment_add("work.bpf.c", to);
 	if (knobs->parts >> PART_WAKES & 1)
 		fragment_add("wakes.h", to);
 	if (plan->chosen[GROUP_BLOCK_ISSUE]) {

@@ -100,7 +100,7 @@ static bool throttles_seen(struct kernel *kernel)
 	       !strstr(kernel->left_out, plan->chosen[GROUP_UNTHROTTLE]->event);
 }
 
-/* Fills the bucket of a histogram of pieces of work, and what these consist of. */
+/* Fills the bucket of a histogram of pieces of work or of calls, and what these consist of. */
 static void work_fill(const struct latency_key *key, const struct latency *latency,
 		      struct histogram *histogram, struct histogram_split *split)
 {

@@ -373,7 +373,8 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 	[LATENCY_WORK] = {
 		.kind = {.name = "work",
 			 .help = "pieces of work, from the wake-up in a thread's idle call to its next sleep there",
-			 .columns = "syscall", .known = NEED_SYSCALL, .splits = true},
+			 .columns = "syscall", .known = NEED_SYSCALL, .splits = true,
+			 .idles = true},
 		.groups = SWITCHES, .needs = NEED_SYSCALL | NEED_WAIT_CLASS | NEED_TOTALS,
 		.report = work_describe, .event = work_event},
 };
@@ -426,6 +427,7 @@ int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e
 		const struct own_probe *probe = &own->items[i].probe;
 		const bool amount = probe->result == OWN_VALUE && probe->type != OWN_NS;
 		const bool each = probe->result == OWN_EACH;
+		const bool time = probe->result == OWN_TIME;
 		int err = own_name_check(probe, e);
 
 		if (err)
@@ -438,7 +440,10 @@ int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e
 				 .measure = probe->result == OWN_COUNT || each ? TRACE_COUNT
 					    : amount			       ? TRACE_AMOUNT
 									       : TRACE_TIME,
-				 .below = probe->result == OWN_VALUE},
+				 .below = probe->result == OWN_VALUE,
+				 .splits = time},
+			.needs = time ? NEED_TOTALS : 0,
+			.event = time ? call_event : NULL,
 			.report = each && probe->type == OWN_HEX ? hex_describe : NULL,
 			.texts = probe->type == OWN_STR};
 		own_count = i + 1;
@@ -555,9 +560,9 @@ uint64_t trace_needs_of(uint32_t kinds)
 {
 	uint64_t needs = 0;
 
-	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
-		if (kinds >> kind & 1)
-			needs |= trace_rows[kind].needs;
+	for (uint32_t kind = 0; kind < KINDS_MASKED; kind++)
+		if (kinds >> kind & 1 && trace_row_of(kind))
+			needs |= trace_row_of(kind)->needs;
 	return needs;
 }
 

@@ -71,7 +71,9 @@ static const struct column amount_columns[] = {
 #define TOLD_QUOTA (1u << 9)	/* shown where any thread was throttled */
 #define TOLD_TIMES (0x3fu << 2) /* total to max: not of numbers, or where events are counted */
 
-#define TOLD_SPLIT (0x3ffu << 10) /* shown for kinds whose events consist of parts */
+/* shown for kinds with idle time before events: that, and what these slept in */
+#define TOLD_IDLE (1u << 10 | 1u << 19)
+#define TOLD_SPLIT (0xffu << 11) /* shown for kinds whose events consist of parts */
 #define TAIL_PERMILLE 10
 
 static const struct column buckets_column = {
@@ -345,9 +347,9 @@ static struct reported reported_of(const struct distribution *distribution)
 		.below = distribution->kind->below ? histogram->below : ABSENT,
 		.bytes = distribution->kind->bytes ? histogram->amount : ABSENT,
 		.throttled_ns = distribution->kind->quota ? histogram->amount : ABSENT,
-		.idle = distribution->kind->splits ? ratio(histogram->amount, 1000,
-							   histogram->amount + histogram->sum_ns)
-						   : ABSENT,
+		.idle = distribution->kind->idles ? ratio(histogram->amount, 1000,
+							  histogram->amount + histogram->sum_ns)
+						  : ABSENT,
 	};
 	shares_fill(histogram, 1000, reported.parts);
 	shares_fill(histogram, TAIL_PERMILLE, reported.tail);
@@ -403,6 +405,7 @@ size_t distribution_grid_fill(struct distribution_table *table, const struct tra
 	size_t count = order_make(table, kind, order);
 	unsigned int hidden = (narrow ? TOLD_WIDE : 0) | (kind->fails ? 0 : TOLD_ERRORS) |
 			      (kind->bytes ? 0 : TOLD_BYTES) | (kind->splits ? 0 : TOLD_SPLIT) |
+			      (kind->idles ? 0 : TOLD_IDLE) |
 			      (any_throttled(*order, count) ? 0 : TOLD_QUOTA) |
 			      (kind->measure == TRACE_TIME ? 0 : TOLD_TIMES);
 

@@ -38,7 +38,8 @@ struct trace_kind {
 	bool sleeps;   /* events are sleeps, whose stacks samples have */
 	bool bytes;    /* events move bytes, which are the amount of a histogram */
 	bool quota;    /* part of an event may be for a quota, and that time is the amount */
-	bool splits;   /* events consist of parts, and the amount is the idle time before them */
+	bool splits;   /* events consist of parts: cpu, run queue, disk, sleep */
+	bool idles;    /* the amount is the idle time before events */
 	bool fails;    /* events have an errno; failed ones are counted */
 	bool stuck;    /* threads that are stuck in a wait are events, too, from samples */
 	bool recorded; /* rare: a recorder (-o) has it, also without --trace */

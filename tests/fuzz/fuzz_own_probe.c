@@ -44,6 +44,7 @@ static bool is_own(const char *word, size_t length)
 					    "PROBE_ARGUMENT",
 					    "PROBE_RAW_ARGUMENT",
 					    "PROBE_RESULT",
+					    "probe_count",
 					    "probe_each",
 					    "probe_text",
 					    "PROBE_REGISTER",

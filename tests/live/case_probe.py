@@ -2,6 +2,7 @@
 import os
 import signal
 
+import truth
 from parts import Postgres, Session
 from harness import SLOW, START_S, case, check, wait_until
 
@@ -23,9 +24,9 @@ class Probed:
         rows = [row for row in rows if row["trace"] == name and row["tid"] == str(tid)]
 
         def total(column):
-            return sum(int(row[column] or 0) for row in rows)
+            return sum(int(row.get(column) or 0) for row in rows)
         self.count, self.sum, self.below, self.total_ns = (total(key) for key in ("count", "value_sum", "value_below", "total_ns"))
-        self.max, self.max_ns = (max([int(row[key] or 0) for row in rows], default=0) for key in ("value_max", "max_ns"))
+        self.max, self.max_ns = (max([int(row.get(key) or 0) for row in rows], default=0) for key in ("value_max", "max_ns"))
         self.buckets = {}
         for row in rows:
             for low, count in (pair.split(":") for pair in row["buckets"].split()):
@@ -50,6 +51,48 @@ def probe_counted(ctx):
     check(not left.count, "%d calls that did not return", left.count)
     check(sizes.count == CALLS and sizes.sum == 10 * 1022 and sizes.max == 512, "%d sizes, %d", sizes.count, sizes.sum)
     check(sizes.buckets == {0: 10, **{2 ** i: 10 for i in range(1, 10)}}, "%s", sizes.buckets)
+
+
+@case
+def probe_split(ctx):
+    """Times of calls are split by what the thread did in them: cpu, run queue, disk, sleep; all calls, and the longest ones."""
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=4, spin_ms=2)
+    before = truth.schedstat(workload.tid)
+    tool = begin(ctx, workload, ("both", "probed_both"), ("nap", "probed_nap"), ("plain", "probed_both()"))
+    workload.say("go")
+    workload.wait_done()
+    queued_ns = truth.schedstat(workload.tid)[1] - before[1]
+    rows = [row for row in tool.interrupt() if row["tid"] == str(workload.tid)]
+    both = Probed(rows, "both", workload.tid)
+
+    def part_ns(name, part):
+        return sum(float(row[part + "_share"]) / 100 * int(row["total_ns"]) for row in rows if row["trace"] == name)
+    for row in rows:
+        for prefix in ("", "tail_"):
+            shares = [row[prefix + part + "_share"] for part in ("cpu", "runq", "disk", "sleep")]
+            check(not any(shares) if row["trace"] == "plain" else abs(sum(map(float, shares)) - 100) <= 0.4, "%s", row)
+    check(both.count == CALLS, "%d calls", both.count)
+    cpu_ns, sleep_ns = part_ns("both", "cpu"), part_ns("both", "sleep")
+    check(CALLS * 2e6 * 0.99 <= cpu_ns <= CALLS * 2.3e6, "%d ns on a CPU, not %d", cpu_ns, CALLS * 2e6)
+    check(CALLS * 4e6 * 0.99 <= sleep_ns <= CALLS * 4.3e6, "%d ns asleep, not %d", sleep_ns, CALLS * 4e6)
+    check(part_ns("both", "runq") + part_ns("nap", "runq") <= queued_ns * 1.01 + 1e6, "more than %d ns in a run queue", queued_ns)
+    check(part_ns("nap", "sleep") >= CALLS * 4e6 * 0.99, "naps: %d ns asleep", part_ns("nap", "sleep"))
+
+
+@case
+def probe_slower(ctx):
+    """With --slower each longer call of a probed function is listed, with its time, beside what others find too short."""
+    workload = ctx.workload("probed", calls=20, nap_ms=4, spin_ms=20)
+    tool = ctx.plain("--csv", "--slower", 15, "-p", workload.tgid, "--probe", "both = p:workload:probed_both",
+                     "--probe", "nap = p:workload:probed_nap", "--probe", "few = p:workload:probed_both if arg2 = 1")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
+    workload.say("go")
+    done = workload.wait_done()
+    rows = tool.interrupt()
+    check([row["trace"] for row in rows] == ["both"] * 20, "%s", rows)
+    check({row["tid"] for row in rows} == {str(workload.tid)}, "%s", rows)
+    total_ns = sum(int(row["duration_ns"]) for row in rows)
+    check(20 * 24e6 <= total_ns <= int(done["took_ns"]), "%d ns of %s", total_ns, done)
 
 
 @case
@@ -190,7 +233,7 @@ def probe_kernel(ctx):
     workload = ctx.workload("probed", calls=CALLS, nap_ms=2)
     calls = ctx.workload("calls", trivial=0, opens=50, bad=0, naps=0, reads=0)
     targets = ("nap = k:hrtimer_nanosleep", "asked = k:hrtimer_nanosleep(rqtp:ns) if ret = 0 && clockid = 1",
-               "opened = k:do_sys_openat2(filename:str)", "none = k:hrtimer_nanosleep() if clockid = 7")
+               "names = k:do_sys_openat2(filename:str)", "none = k:hrtimer_nanosleep() if clockid = 7")
     tool = ctx.plain("--csv", "-i", 1, "-g", "tid", "-p", "%d,%d" % (workload.tgid, calls.tgid),
                      *[word for target in targets for word in ("--probe", target)])
     wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
@@ -203,7 +246,7 @@ def probe_kernel(ctx):
     check(nap.count == CALLS and CALLS * 2e6 <= nap.total_ns <= took_ns, "%d calls, %d ns of %d", nap.count, nap.total_ns, took_ns)
     check(asked.count == CALLS and asked.total_ns == CALLS * 2000000, "%d calls, %d ns", asked.count, asked.total_ns)
     check(not none.count, "%d calls with a condition that is false", none.count)
-    check(by_value(rows, "opened").get("/no such directory/file") == 50, "%s", by_value(rows, "opened"))
+    check(by_value(rows, "names").get("/no such directory/file") == 50, "%s", by_value(rows, "names"))
     for spec, words in (("x = k:hrtimer_nanoslep", "the nearest is 'hrtimer_nanosleep'"), ("x = k:vfs_read(size)", "it has file, buf, count, pos"),
                         ("x = k:do_exit", "does not return as others do")):
         tool = ctx.plain("-d", 1, "--probe", spec)

@@ -8,7 +8,7 @@
 #include "workload.h"
 
 struct probed {
-	long calls, nap_ms, depth, hot;
+	long calls, nap_ms, spin_ms, depth, hot;
 	int64_t took_ns, kept;
 	char name[201];
 	jmp_buf back;
@@ -21,6 +21,7 @@ int probed_nested(int depth);
 void probed_left(struct probed *probed);
 void probed_hot(void);
 void probed_name(const char *name);
+void probed_both(int64_t nap_ns, int64_t spin_ns);
 
 /* Returns bytes, or -1 if they are 0. */
 __attribute__((noinline)) int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes)
@@ -108,6 +109,17 @@ __attribute__((noinline)) void probed_name(const char *name)
 	__asm__ volatile("" : : "r"(name));
 }
 
+/* Sleeps, and then takes that much CPU time. */
+__attribute__((noinline)) void probed_both(int64_t nap_ns, int64_t spin_ns)
+{
+	int64_t until_ns;
+
+	sleep_ns(nap_ns);
+	until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + spin_ns;
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
+		;
+}
+
 static void probed_work(void *data)
 {
 	static const char *const names[] = {"alpha", "beta", ""};
@@ -124,6 +136,8 @@ static void probed_work(void *data)
 		probed_name(probed->name);
 		probed_step((int)i - 5, names[i % 3]);
 	}
+	for (long i = 0; i < probed->calls && probed->spin_ms; i++)
+		probed_both(probed->nap_ms * NS_PER_MS, probed->spin_ms * NS_PER_MS);
 	probed->took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	if (probed->depth)
 		probed_nested((int)probed->depth - 1);
@@ -136,6 +150,7 @@ static void probed_run(void)
 	struct probed probed = {
 		.calls = option_number("calls", 100),
 		.nap_ms = option_number("nap_ms", 2),
+		.spin_ms = option_number("spin_ms", 0),
 		.depth = option_number("depth", 0),
 		.hot = option_number("hot", 0),
 	};
@@ -157,7 +172,7 @@ static void probed_run(void)
 }
 
 const struct workload probed_workloads[] = {
-	{"probed", "calls=N nap_ms=N depth=N hot=N",
+	{"probed", "calls=N nap_ms=N spin_ms=N depth=N hot=N",
 	 "for each line read: so many calls of probed_nap and probed_left and USDT probes, a call "
 	 "of "
 	 "probed_nested of that depth, and calls of probed_hot",
