@@ -190,7 +190,7 @@ static bool arm_register_take(struct words *words, uint8_t *number, bool *zero)
 		*zero = true;
 		return true;
 	}
-	if (span(words, DIGITS) && number_take(words, &value) && value <= 30) {
+	if (span(words, DIGITS) && number_take(words, &value) && value >= 0 && value <= 30) {
 		*number = (uint8_t)value;
 		return true;
 	}

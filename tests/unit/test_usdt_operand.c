@@ -91,6 +91,7 @@ static void test_unknown(void **state)
 		{EM_X86_64, "8@%rip"},
 		{EM_X86_64, "8@x0"},
 		{EM_AARCH64, "8@x31"},
+		{EM_AARCH64, "8@x18446744073709551585"},
 		{EM_AARCH64, "8@[x0"},
 		{EM_AARCH64, "8@[x0, x1, lsl 4]"},
 		{EM_AARCH64, "8@d0"},
