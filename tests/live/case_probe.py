@@ -228,7 +228,7 @@ def probe_kernel(ctx):
     if not os.path.exists("/sys/bus/event_source/devices/kprobe/type"):
         tool = ctx.plain("-d", 1, "--probe", "nap = k:hrtimer_nanosleep")
         tool.wait(START_S)
-        check(tool.code == 2 and "this kernel has no kprobes" in tool.err, "%s %s", tool.code, tool.err)
+        check(tool.code == 2 and "this kernel has no event source for kprobes" in tool.err, "%s %s", tool.code, tool.err)
         return
     workload = ctx.workload("probed", calls=CALLS, nap_ms=2)
     calls = ctx.workload("calls", trivial=0, opens=50, bad=0, naps=0, reads=0)

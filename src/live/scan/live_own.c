@@ -523,9 +523,9 @@ static int kernel_function_take(struct own_probe *probe, struct own_target *targ
 	if (!probe_kernel_offered())
 		return own_probe_refuse(
 			probe, probe->point_at, e,
-			"this kernel has no kprobes to attach programs to (4.17 is "
-			"the first that may, built with CONFIG_KPROBE_EVENTS): only "
-			"its tracepoints can be probed, with t:");
+			"this kernel has no event source for kprobes (4.17 is the first that may, "
+			"built with CONFIG_KPROBE_EVENTS): of it only tracepoints can be "
+			"probed, with t:");
 	if (btf_kernel(&names.btf, NULL))
 		names.btf = NULL;
 	if (kernel_function_find(probe->point, target->path, sizeof(target->path)))
