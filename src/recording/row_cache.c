@@ -5,6 +5,7 @@
 #include <endian.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define ROWS_BITS 15
 #define MULTIPLIER 0x9e3779b97f4a7c15ull
@@ -15,8 +16,8 @@ struct stretch {
 };
 
 /* 128 bits that stand for the bytes of a row: two rows that are not equal have the same ones in one
- * of 10^19 comparisons. Who can make others, by choice, may as well write anything into a
- * recording. Zeros: of no row. */
+ * of 10^19 comparisons. They begin with random bits of the process, so that nobody can choose names
+ * or command lines with which a row of theirs passes for another one. Zeros: of no row. */
 struct row_hash {
 	uint64_t one, other;
 };
@@ -31,7 +32,8 @@ struct cached_row {
 struct row_cache {
 	struct stretch stretches[CSV_FIELDS_MAX];
 	size_t stretch_count, value_count, stride;
-	char *rows;		/* 1 << ROWS_BITS, of stride bytes each */
+	char *rows; /* 1 << ROWS_BITS, of stride bytes each */
+	struct row_hash begin;
 	struct row_hash hash;	/* of the row that was looked for last, */
 	struct cached_row *row; /* and where its values belong */
 };
@@ -52,6 +54,8 @@ struct row_cache *row_cache_new(const size_t *fields, size_t count)
 	if (!cache)
 		return NULL;
 	cache->value_count = count;
+	/* getauxval(3): 16 random bytes */
+	memcpy(&cache->begin, (const void *)getauxval(AT_RANDOM), sizeof(cache->begin));
 	cache->stride = sizeof(struct cached_row) + count * sizeof(union value);
 	/* pages that no row reaches take no memory */
 	cache->rows = memory_get(cache->stride << ROWS_BITS);
@@ -103,7 +107,7 @@ static inline void bytes_add(struct row_hash *hash, const char *bytes, size_t le
 
 static struct row_hash row_hash(const struct row_cache *cache, const struct csv_plain *row)
 {
-	struct row_hash hash = {1, 0};
+	struct row_hash hash = cache->begin;
 
 	for (size_t i = 0; i < cache->stretch_count; i++) {
 		const struct stretch *stretch = &cache->stretches[i];
