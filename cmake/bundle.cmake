@@ -69,7 +69,7 @@ function(bundle_finish program kernel)
 		endif()
 	endforeach()
 	# muldefs: bcc_procutils_each_ksym() of packaging/bundle/bcc_library.c comes before libbcc's
-	target_link_libraries(${program} PRIVATE -Wl,--gc-sections -Wl,-z,muldefs -Wl,-z,pack-relative-relocs -Wl,--wrap=setupterm -Wl,-T,${here}/compiler.ld)
+	target_link_libraries(${program} PRIVATE -Wl,--gc-sections -Wl,-z,muldefs -Wl,-z,pack-relative-relocs -Wl,-z,separate-code -Wl,--wrap=setupterm -Wl,-T,${here}/compiler.ld)
 	add_executable(bundle-pack ${here}/pack.c)
 	target_link_libraries(bundle-pack PRIVATE dep_zstd)
 	set_property(TARGET ${program} APPEND PROPERTY LINK_DEPENDS ${here}/compiler.ld)
