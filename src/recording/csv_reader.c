@@ -638,30 +638,28 @@ void csv_skip(struct csv_reader *reader, const struct csv_plain *record)
 }
 
 /* Splits a plain record in place. 1, or -errno. */
-static int csv_plain_split(struct csv_reader *reader, struct csv_field *fields, size_t *count,
-			   struct error *e)
+static int csv_plain_split(struct csv_reader *reader, const struct csv_plain *record,
+			   struct csv_field *fields, size_t *count, struct error *e)
 {
-	struct csv_plain record;
-
-	csv_peek(reader, &record);
-	*count = record.count;
-	csv_skip(reader, &record);
-	if (record.count > CSV_FIELDS_MAX)
+	*count = record->count;
+	csv_skip(reader, record);
+	if (record->count > CSV_FIELDS_MAX)
 		return csv_fail_columns(reader, e);
-	for (size_t i = 0; i < record.count; i++)
-		fields[i] = csv_plain_field(&record, i);
+	for (size_t i = 0; i < record->count; i++)
+		fields[i] = csv_plain_field(record, i);
 	return 1;
 }
 
 int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX], size_t *count,
 	     struct error *e)
 {
+	struct csv_plain record;
 	char *start, *end;
 	int more;
 
 	reader->line = reader->lines + 1;
-	if (csv_plain(reader))
-		return csv_plain_split(reader, fields, count, e);
+	if (csv_peek(reader, &record))
+		return csv_plain_split(reader, &record, fields, count, e);
 	while (!(end = csv_end_find(reader))) {
 		if (reader->ended)
 			return 0;
@@ -670,8 +668,8 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 			return more;
 		if (!more)
 			return csv_end(reader, e);
-		if (csv_plain(reader))
-			return csv_plain_split(reader, fields, count, e);
+		if (csv_peek(reader, &record))
+			return csv_plain_split(reader, &record, fields, count, e);
 	}
 	start = reader->bytes + reader->start;
 	reader->start = (size_t)(end - reader->bytes) + 1;
