@@ -67,8 +67,7 @@ struct latency_key {
 
 /* latency_key.what of the user's own probes */
 #define PROBE_BELOW 0 /* 1: the values were below 0, and belong to no bucket */
-#define PROBE_EACH 1  /* the value that is counted, 64 bits in two words: itself, or key of a text \
-		       */
+#define PROBE_EACH 1  /* the value that is counted, in two words: itself, or the key of a text */
 /* latency_key.what of LATENCY_WORK; the bucket also of calls that such probes measure */
 #define WORK_CALL 0   /* number of the idle call */
 #define WORK_BUCKET 1 /* bucket of the durations: there is a histogram for each, see work.h */

@@ -6,7 +6,7 @@
 #define TSNAP_PROBE_H
 
 #define PROBE_TEXT_WORDS 16
-#define PROBE_TEXT_BYTES (8 * PROBE_TEXT_WORDS)
+#define PROBE_TEXT_BYTES (8ul * PROBE_TEXT_WORDS)
 #define PROBE_TEXTS_MAX 32768
 
 /* Value of ts_probe_texts, by its hash: a text that is ended by a NUL, and cut if that is its last

@@ -91,6 +91,7 @@ static int reader_peek(struct host_reader *reader, struct error *e)
 
 	if (reader->ahead || reader->ended)
 		return 0;
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): readers are open until the end */
 	more = reader->source->next(reader->source, &reader->scan, e);
 	reader->ahead = more > 0;
 	reader->ended = !more;
@@ -168,7 +169,7 @@ static void lacking_note(struct hosts *hosts)
 /* Reads the recordings for a while to find how their clocks differ. 0 or -errno with e. */
 static int clocks_read(struct hosts *hosts, struct error *e)
 {
-	int64_t begins_us[JOIN_HOSTS_MAX], begin_us = 0;
+	int64_t begins_us[JOIN_HOSTS_MAX] = {0}, begin_us = 0;
 	struct host_reader *reader;
 	int err = reader_first(hosts, &reader, e);
 

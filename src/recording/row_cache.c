@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 
 #define ROWS_BITS 15
 #define MULTIPLIER 0x9e3779b97f4a7c15ull
@@ -57,16 +58,20 @@ struct row_cache *row_cache_new(const size_t *fields, size_t count)
 	/* getauxval(3): 16 random bytes */
 	memcpy(&cache->begin, (const void *)getauxval(AT_RANDOM), sizeof(cache->begin));
 	cache->stride = sizeof(struct cached_row) + count * sizeof(union value);
-	/* pages that no row reaches take no memory */
-	cache->rows = memory_get(cache->stride << ROWS_BITS);
-	return cache;
+	/* pages that no row reaches take no memory, and need not be cleared */
+	cache->rows = mmap(NULL, cache->stride << ROWS_BITS, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (cache->rows != MAP_FAILED)
+		return cache;
+	free(cache);
+	return NULL;
 }
 
 void row_cache_free(struct row_cache *cache)
 {
 	if (!cache)
 		return;
-	free(cache->rows);
+	munmap(cache->rows, cache->stride << ROWS_BITS);
 	free(cache);
 }
 

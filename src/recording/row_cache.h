@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rows of a recording that were read lately. Threads do the same things again and again: four rows
- * of five differ from an earlier one only in their times. They are known by a
- * hash of the other bytes, and need neither be split into fields nor read as values.
+ * of five differ from an earlier one only in their times. They are known by a hash of the other
+ * bytes, and need neither be split into fields nor read as values.
  */
 #ifndef TSNAP_RECORDING_ROW_CACHE_H
 #define TSNAP_RECORDING_ROW_CACHE_H
@@ -15,7 +15,8 @@
 
 struct row_cache;
 
-/* Makes a cache of the values of some fields, numbered from 0 in ascending order. NULL: of none. */
+/* Makes a cache of the values of some fields, numbered from 0 in ascending order. NULL: of none, or
+ * there is no memory for it. */
 struct row_cache *row_cache_new(const size_t *fields, size_t count);
 void row_cache_free(struct row_cache *cache); /* NULL is fine */
 /* The values of an earlier row that has the same bytes in all these fields; valid until the next

@@ -101,6 +101,7 @@ static struct group_share *share_find(struct group_split *split, uint32_t part, 
 
 	parts_grow(split, split->times->count * TIME_KINDS);
 	newest = &split->newest[part];
+	/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): parts_grow() has made it */
 	for (at = *newest; at && searched++ < SHARES_SEARCHED; at = split->shares[at - 1].next)
 		if (split->shares[at - 1].group == group)
 			return &split->shares[at - 1];

@@ -590,7 +590,7 @@ int file_variable_request(struct parser *parser, const struct elf_file *elf, con
 int file_function_request(struct parser *parser, const struct elf_file *elf, const char *name,
 			  struct elf_function *function)
 {
-	struct file_function_answer answer;
+	struct file_function_answer answer = {0};
 	int err = named_request(parser, (struct file_request){.kind = FILE_FUNCTION}, elf, name,
 				&answer);
 
