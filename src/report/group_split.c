@@ -102,8 +102,7 @@ static struct group_share *share_find(struct group_split *split, uint32_t part, 
 	parts_grow(split, split->times->count * TIME_KINDS);
 	newest = &split->newest[part];
 	for (at = *newest; at && searched++ < SHARES_SEARCHED; at = split->shares[at - 1].next)
-		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): of at shares there are some
-		 */
+		/* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): at is no 0 */
 		if (split->shares[at - 1].group == group)
 			return &split->shares[at - 1];
 	split->shares = memory_grow(split->shares, &split->capacity, split->count + 1,
