@@ -372,7 +372,7 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 		.event = incident_event},
 	[LATENCY_WORK] = {
 		.kind = {.name = "work",
-			 .help = "pieces of work, from the wake-up in a thread's idle call to its next sleep there",
+			 .help = "pieces of work (of event loops: batches), from the wake-up in a thread's idle call to its next sleep there",
 			 .columns = "syscall", .known = NEED_SYSCALL, .splits = true,
 			 .idles = true},
 		.groups = SWITCHES, .needs = NEED_SYSCALL | NEED_WAIT_CLASS | NEED_TOTALS,

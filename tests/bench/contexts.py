@@ -110,7 +110,7 @@ def sampled_rows(options, server):
 
 def speed_row(options, server):
     """Statements a second of pgbench -S at full load, with each tool in turns, to those without any."""
-    seconds, speeds = max(2, options.run_ms / 100), {what: [] for what in TURNS}
+    seconds, speeds = max(2, options.run_ms // 200), {what: [] for what in TURNS}
     for turn in range(2 if options.quick else 8):
         for what, columns in list(TURNS.items())[::-1 if turn % 2 else 1]:
             say("contexts: pgbench at full load, round %d, %s" % (turn + 1, what))

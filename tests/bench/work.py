@@ -174,7 +174,7 @@ class Sessions:
 
 
 def rows_of(options, name, server, network):
-    seconds = max(2, options.scan_s / 2)
+    seconds = max(2, options.scan_s // 2)
     busy = server.load(0, seconds)[0] / seconds
     rows = []
     for share in LOADS:
