@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define STATE_SYN_SENT 2 /* include/net/tcp_states.h */
-#define STATE_LISTEN 10
 /* idiag_timer of inet_csk_diag_fill(): of what is sent again, and of probes of the window */
 #define TIMER_RESEND 1
 #define TIMER_PROBE 4

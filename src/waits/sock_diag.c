@@ -15,12 +15,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define ANSWER_BYTES 32768  /* most that the kernel puts into one piece */
-#define STATE_ESTABLISHED 1 /* include/net/tcp_states.h */
-#define STATE_SYN_SENT 2
-#define STATE_SYN_RECV 3
-#define STATE_TIME_WAIT 6
-#define STATE_LISTEN 10
+#define ANSWER_BYTES 32768 /* most that the kernel puts into one piece */
 
 /* Queries that make up a group. Half-open and finished connections belong to no process. The
  * kernel ends an answer before a socket whose queue fits into no piece of it, so that queues are

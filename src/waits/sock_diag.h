@@ -18,6 +18,13 @@
 #define SOCKETS_MAX 131072 /* limit of sockets in a table; others are not known */
 #define SOCKETS_WAITING_MAX 4096
 
+/* States of include/net/tcp_states.h, for all families. */
+#define STATE_ESTABLISHED 1
+#define STATE_SYN_SENT 2
+#define STATE_SYN_RECV 3
+#define STATE_TIME_WAIT 6
+#define STATE_LISTEN 10
+
 enum diag_group { DIAG_TCP, DIAG_UDP, DIAG_UNIX, DIAG_GROUP_COUNT };
 
 struct diag_address {
@@ -29,7 +36,7 @@ struct diag_record {
 	uint32_t inode;
 	uint32_t peer;	    /* AF_UNIX: inode of the other side; 0: none */
 	uint32_t interface; /* interface that the socket is bound to; for link-local addresses */
-	uint32_t state;	    /* state of include/net/tcp_states.h, for all families */
+	uint32_t state;	    /* STATE_*, or another one of include/net/tcp_states.h */
 	uint32_t name;	    /* AF_UNIX: offset in names; 0: it has no name */
 	/* TCP sockets that listen: connections that wait to be accepted, and the limit of these */
 	uint32_t queued, backlog;

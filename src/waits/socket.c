@@ -26,10 +26,8 @@
 
 #define STATES_STILL_NS NS_PER_SECOND	   /* states are used for so long */
 #define STATES_LONG_NS (5 * NS_PER_SECOND) /* limit of that where reading them takes long */
-#define STATES_SHARE 1000   /* share of the time that reading them takes then: 1/STATES_SHARE */
-#define PROTOCOL_BYTES 32   /* struct proto of the kernel: name[32] */
-#define STATE_ESTABLISHED 1 /* include/net/tcp_states.h, for all families */
-#define STATE_LISTEN 10
+#define STATES_SHARE 1000 /* share of the time that reading them takes then: 1/STATES_SHARE */
+#define PROTOCOL_BYTES 32 /* struct proto of the kernel: name[32] */
 #define SOCKETS_CACHED 65536
 
 /* Protocols that have tables: the name in struct proto, and the name that tsnap uses. */

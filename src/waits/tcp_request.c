@@ -13,9 +13,7 @@
 #include <sys/socket.h>
 
 #define ANSWER_BYTES 4096
-#define STATE_ESTABLISHED 1
-#define STATE_SYN_SENT 2 /* include/net/tcp_states.h */
-#define SYN_BYTES 1	 /* tcpi_bytes_acked counts the SYN */
+#define SYN_BYTES 1 /* tcpi_bytes_acked counts the SYN */
 
 /* Times of tcp_info are in milliseconds before now, with the resolution of the kernel's tick. At
  * first both are those of the handshake. If both are of one tick, only the byte counts (4.1) show

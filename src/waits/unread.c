@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "proc/proc.h"
 #include "waits/net_namespaces.h"
+#include "waits/sock_diag.h"
 #include "waits/tcp_request.h"
 
 #include <stdio.h>
@@ -10,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STATE_ESTABLISHED 1 /* include/net/tcp_states.h */
-#define STATE_LISTEN 10
 #define READ_NS (20 * NS_PER_MS)	   /* limit of reading tables */
 #define READ_SHARE 100			   /* reading takes 1/READ_SHARE of the time */
 #define SEARCH_NS (100 * NS_PER_MS)	   /* limit of the search for processes */
