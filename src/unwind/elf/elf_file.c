@@ -308,19 +308,32 @@ bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *addre
 	return false;
 }
 
-bool elf_offset_of(const struct elf_file *elf, uint64_t address, uint64_t *offset, uint64_t *left)
+static bool offset_find(const struct elf_file *elf, uint64_t address, bool executable,
+			uint64_t *offset, uint64_t *left)
 {
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
 		const struct elf_segment *segment = &elf->segments[i];
 		uint64_t from = address - segment->address;
 
-		if (address < segment->address || from >= segment->file_bytes)
+		if (address < segment->address || from >= segment->file_bytes ||
+		    (executable && !segment->executable))
 			continue;
 		*offset = segment->offset + from;
 		*left = segment->file_bytes - from;
 		return true;
 	}
 	return false;
+}
+
+bool elf_offset_of(const struct elf_file *elf, uint64_t address, uint64_t *offset, uint64_t *left)
+{
+	return offset_find(elf, address, false, offset, left);
+}
+
+bool elf_code_offset_of(const struct elf_file *elf, uint64_t address, uint64_t *offset,
+			uint64_t *left)
+{
+	return offset_find(elf, address, true, offset, left);
 }
 
 /* True if the segment's pages in memory have all of these, which begin at that offset of the file.

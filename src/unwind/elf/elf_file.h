@@ -79,6 +79,9 @@ bool elf_address_of(const struct elf_file *elf, uint64_t offset, uint64_t *addre
 /* Finds the offset in the file of what has that address, as the file has addresses, and how many of
  * its bytes follow there. */
 bool elf_offset_of(const struct elf_file *elf, uint64_t address, uint64_t *offset, uint64_t *left);
+/* The same for an address of code: only segments that can be executed count. */
+bool elf_code_offset_of(const struct elf_file *elf, uint64_t address, uint64_t *offset,
+			uint64_t *left);
 
 /* Pages of a process, and the offset in a file of what they have. */
 struct elf_pages {

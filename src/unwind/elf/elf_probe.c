@@ -44,24 +44,6 @@ static void names_nearest(struct names *names, const char *name, char nearest[PR
 	free(names->all);
 }
 
-/* Finds the offset in the file of code that has that address, as elf_offset_of() does. */
-static bool code_find(const struct elf_file *elf, uint64_t address, uint64_t *offset,
-		      uint64_t *left)
-{
-	for (uint32_t i = 0; i < elf->segment_count; i++) {
-		const struct elf_segment *segment = &elf->segments[i];
-		const uint64_t from = address - segment->address;
-
-		if (address < segment->address || from >= segment->file_bytes ||
-		    !segment->executable)
-			continue;
-		*offset = segment->offset + from;
-		*left = segment->file_bytes - from;
-		return true;
-	}
-	return false;
-}
-
 /* --- functions */
 
 struct function_search {
@@ -118,7 +100,7 @@ void elf_function_find(const struct elf_file *elf, const char *name, struct elf_
 		names_nearest(&names, name, function->nearest);
 		return;
 	}
-	function->in_code = code_find(elf, search.address, &function->offset, &left);
+	function->in_code = elf_code_offset_of(elf, search.address, &function->offset, &left);
 	if (function->in_code && left >= sizeof(function->begin) &&
 	    elf_file_take(elf, function->offset, function->begin, sizeof(function->begin)))
 		memset(function->begin, 0, sizeof(function->begin));
@@ -255,7 +237,7 @@ static void site_add(const struct elf_file *elf, const struct note *note, struct
 		return;
 	}
 	*site = (struct usdt_site){0};
-	if (!code_find(elf, note->location, &site->offset, &left) ||
+	if (!elf_code_offset_of(elf, note->location, &site->offset, &left) ||
 	    (note->semaphore && (!elf_offset_of(elf, note->semaphore, &site->semaphore, &left) ||
 				 left < sizeof(uint16_t))))
 		usdt->misplaced = true;
