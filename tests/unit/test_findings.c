@@ -355,19 +355,21 @@ static void quotas_by_the_kernel(void **state)
 	}
 }
 
+/* A thread that waits for a disk all the time. */
+static const struct seen seen_at_sda = {10,
+					SCANS,
+					40000,
+					"D",
+					.comm = "a",
+					.device = "sda",
+					.io_us = 40000,
+					.kind = "io",
+					.chain = "a io> sda"};
+
 /* A device whose I/O limit a group has used up is held back by that; one whose limit is not used up
  * is not. */
 static void limits_of_devices(void **state)
 {
-	static const struct seen seen = {10,
-					 SCANS,
-					 40000,
-					 "D",
-					 .comm = "a",
-					 .device = "sda",
-					 .io_us = 40000,
-					 .kind = "io",
-					 .chain = "a io> sda"};
 	static const struct seen early = {10, SCANS, 40000, "D", .comm = "a", .syscall = "read"};
 	struct source_status status = {.io_limit_count = 1};
 	struct seen other = early;
@@ -375,7 +377,7 @@ static void limits_of_devices(void **state)
 
 	status.io_limits[0] = (struct source_io_limit){
 		.path = "/web", .device = "sda", .word = "wbps", .limit = 1000, .used = 5000};
-	findings_of(&findings, &seen, 1, &status);
+	findings_of(&findings, &seen_at_sda, 1, &status);
 	assert_int_equal(findings.count, 1);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "io_limit");
 	assert_string_equal(finding_at(&findings, 0)->limit->path, "/web");
@@ -384,7 +386,7 @@ static void limits_of_devices(void **state)
 	status.devices[0] = (struct source_device){.name = "sdb", .requests = 9};
 	status.devices[1] = (struct source_device){.name = "sda", .requests = 7};
 	status.device_count = 2;
-	findings_of(&findings, &seen, 1, &status);
+	findings_of(&findings, &seen_at_sda, 1, &status);
 	assert_string_equal(finding_at(&findings, 0)->row->name, "slow_disk");
 	assert_int_equal(finding_at(&findings, 0)->device->requests, 7);
 	assert_string_equal(finding_certainty(finding_at(&findings, 0)), "likely");
@@ -944,15 +946,6 @@ static void unread_requests(void **state)
  * and those that have not; also where none has ended. */
 static void lines_of_devices(void **state)
 {
-	static const struct seen seen = {10,
-					 SCANS,
-					 40000,
-					 "D",
-					 .comm = "a",
-					 .device = "sda",
-					 .io_us = 40000,
-					 .kind = "io",
-					 .chain = "a io> sda"};
 	static const struct {
 		struct source_device device;
 		const char *line;
@@ -973,7 +966,7 @@ static void lines_of_devices(void **state)
 		struct findings findings;
 		struct interval interval = {.status = &status};
 
-		findings_of(&findings, &seen, 1, &status);
+		findings_of(&findings, &seen_at_sda, 1, &status);
 		interval_add_findings(&out, &interval, &findings, 0);
 		if (lines[i].line ? !strstr(out.bytes, lines[i].line)
 				  : strstr(out.bytes, "   sda: ") != NULL)
