@@ -58,7 +58,11 @@ def probe_split(ctx):
     """Times of calls are split by what the thread did in them: cpu, run queue, disk, sleep; all calls, and the longest ones."""
     # schedstat does not count what a CPU that is idle takes to wake up: none is
     for cpu in os.sched_getaffinity(0):
-        os.sched_setscheduler(ctx.workload("spin", cpu=cpu).tid, os.SCHED_IDLE, os.sched_param(0))
+        spinner = ctx.workload("spin", cpu=cpu)
+        os.sched_setscheduler(spinner.tid, os.SCHED_IDLE, os.sched_param(0))
+        if os.path.exists("/proc/%d/autogroup" % spinner.pid):  # whose share does not depend on the policy of its threads
+            with open("/proc/%d/autogroup" % spinner.pid, "w", encoding="ascii") as file:
+                file.write("19")
     workload = ctx.workload("probed", calls=CALLS, nap_ms=4, spin_ms=2)
     before = truth.schedstat(workload.tid)
     tool = begin(ctx, workload, ("both", "probed_both"), ("nap", "probed_nap"), ("plain", "probed_both()"))
@@ -70,10 +74,15 @@ def probe_split(ctx):
 
     def part_ns(name, part):
         return sum(float(row[part + "_share"]) / 100 * int(row["total_ns"]) for row in rows if row["trace"] == name)
+    unknown = 0
     for row in rows:
         for prefix in ("", "tail_"):
             shares = [row[prefix + part + "_share"] for part in ("cpu", "runq", "disk", "sleep")]
-            check(not any(shares) if row["trace"] == "plain" else abs(sum(map(float, shares)) - 100) <= 0.4, "%s", row)
+            # the longest calls of a second may be one call, which is counted without parts if a switch was not seen
+            lone = row["trace"] != "plain" and prefix == "tail_" and not any(shares)
+            unknown += lone
+            check(lone or (not any(shares) if row["trace"] == "plain" else abs(sum(map(float, shares)) - 100) <= 0.4), "%s", row)
+    check(unknown <= 1, "the parts of the longest calls are not known in %d rows", unknown)
     check(both.count == CALLS, "%d calls", both.count)
     cpu_ns, sleep_ns = part_ns("both", "cpu"), part_ns("both", "sleep")
     check(CALLS * 2e6 * 0.99 <= cpu_ns <= min(ran_ns * 1.01, CALLS * 2.3e6 * SLOW), "%d ns on a CPU, not %d", cpu_ns, CALLS * 2e6)
