@@ -7,6 +7,7 @@
  *  - glibc's pthread_mutex_t, from 2.3 to 2.41, is int lock, unsigned count, int owner, unsigned
  *    nusers (on 32-bit hosts: kind, nusers); its waiters set the word to 2 and wait until that
  *    changes. Robust mutexes have id | FUTEX_WAITERS in the word.
+ *  - a stream's lock (FILE, stdio) has the address of its holder's descriptor; see there.
  *  - musl's typed mutexes have id | 0x80000000 in the word; its normal mutexes EBUSY in place of
  *    the id.
  *  - pthread_join waits with a shared futex on the id of a thread, which is zeroed by the kernel at
@@ -268,6 +269,45 @@ static bool mutex_describe(struct wait *wait, struct futex *futex)
 	return true;
 }
 
+/* --- locks of FILE streams (stdio): flockfile(3), which printf(3) and its like call, too
+ *
+ * _IO_lock_t of glibc is int lock, int cnt, void *owner: the thread descriptor (struct pthread) of
+ * the thread that has it. From 2.3.4 to 2.41 that has the thread's id where the table says, and the
+ * head of its list of robust mutexes 16 bytes behind it, with the same offset in all threads
+ * (nptl/descr.h, sysdeps/nptl/lowlevellock.h, sysdeps/nptl/stdio-lock.h).
+ */
+
+#ifdef __x86_64__
+#define DESCRIPTOR_TID 720
+#else
+#define DESCRIPTOR_TID 208 /* aarch64 */
+#endif
+#define ROBUST_WORD 6	    /* from the id on: futex_offset of struct robust_list_head */
+#define ROBUST_OFFSET (-32) /* of __lock from __list.__next in pthread_mutex_t */
+#define STREAM_DEPTH_MAX 1024
+
+/* Describes the futex if it is the lock of a stream that another thread of the process has; false:
+ * it is not. */
+static bool stream_describe(struct wait *wait, const struct futex *futex)
+{
+	uint64_t owner = (uint64_t)futex->words[3] << 32 | futex->words[2];
+	uint32_t words[ROBUST_WORD + 2];
+	struct futex of = *futex;
+	int64_t offset, tid;
+
+	if (wait->compat || futex->shared || futex->owned || futex->count < 4 ||
+	    futex->words[0] != LOCKED_WITH_WAITERS || !futex->words[1] ||
+	    futex->words[1] > STREAM_DEPTH_MAX || !owner || owner % 8 ||
+	    !wait_memory_read(wait, owner + DESCRIPTOR_TID, words, sizeof(words)))
+		return false;
+	memcpy(&offset, words + ROBUST_WORD, sizeof(offset));
+	tid = offset == ROBUST_OFFSET ? other_holder_of(wait, &of, words[0]) : 0;
+	if (!tid)
+		return false;
+	held_describe(wait, &of, "stdio lock", futex->address, tid);
+	return true;
+}
+
 /* --- read-write locks of glibc, as waiting threads leave them in memory
  *
  * pthread_rwlock_t is the same on 64-bit hosts from glibc 2.25 to 2.41: eight words.
@@ -421,7 +461,7 @@ static void word_describe(struct wait *wait, struct futex *futex)
 			held_describe(wait, futex, "mutex", futex->address, tid);
 			return;
 		}
-		if (mutex_describe(wait, futex))
+		if (stream_describe(wait, futex) || mutex_describe(wait, futex))
 			return;
 		tid = futex->shared && !futex->owned ? other_holder_of(wait, futex, futex->words[0])
 						     : 0;

@@ -75,6 +75,24 @@ os.close(device)
 ready(waiter, server)
 """
 
+# While a lookup of a name lasts, others of that name wait for it
+LOOKUP = FUSE.replace('waiter = part("waiter", lambda: open(place + b"/file"), device)\n', """
+part("first", lambda: open(place + b"/file"), device)
+time.sleep(0.5)
+waiter = part("waiter", lambda: open(place + b"/file"), device)
+""")
+
+# MEMBARRIER_CMD_GLOBAL of linux/membarrier.h waits for a grace period
+GRACE_PERIOD = r"""
+number = {"x86_64": 324, "aarch64": 283}[os.uname().machine]
+if libc.syscall(number, 1, 0, 0):
+    skip("no membarrier(2) of all processes")
+def barriers():
+    while True:
+        libc.syscall(number, 1, 0, 0)
+ready(part("waiter", barriers), 0)
+"""
+
 # The server has a child with the same device, which answers nothing
 FUSE_OF_TWO = FUSE.replace('def serve():', 'def serve():\n    part("helper", stay)')
 
@@ -308,6 +326,7 @@ ready(waiter, os.getpid())
 KERNEL_FUNCTION = {  # where each waits, to know that it does
     FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", USERFAULTFD_SLOW: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
     MESSAGES: "wq_sleep*", UDP: "__skb_wait_for_more_packets", UDP_OF_TWO: "__skb_wait_for_more_packets", SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
+    LOOKUP: "d_*", GRACE_PERIOD: "(__)?(synchronize|wait)_(rcu|sched)*",
 }
 
 
@@ -472,6 +491,24 @@ def wait_for_udp_server(ctx):
     row = last_row(ctx, waiter)
     check(re.fullmatch(r"udp 127\.0\.0\.1:\d+", row["waits_on"]), "two servers: %s", row)
     check(not row["blocker_pid"], "blocker of two servers: %s %s", row["blocker_kind"], row["chain"])
+
+
+@case
+def wait_for_lookup(ctx):
+    """A thread that looks up a name which another thread looks up waits for that one, and for no file."""
+    waiter, _, _ = begin(ctx, LOOKUP)
+    row = last_row(ctx, waiter)
+    check((row["state"], row["waits_on"]) == ("D", "lookup of the same file name by another thread"), "%s", row)
+
+
+@case
+def wait_for_grace_period(ctx):
+    """A thread waits for the end of an RCU grace period, which no thread holds back."""
+    waiter, _, _ = begin(ctx, GRACE_PERIOD)
+    rows = [row for row in rows_of(ctx.rows("-F", 20, "-t", waiter, seconds=SECONDS, columns=COLUMNS), waiter) if row["state"] == "D"]
+    # a wait that was over before it was looked at has no words
+    told = [row["waits_on"] for row in rows if row["waits_on"]]
+    check(set(told) == {"RCU grace period"} and len(told) > 0.5 * len(rows) > 10, "%d of %d: %s", len(told), len(rows), set(told))
 
 
 @case(alone=True)  # nobody can make a network namespace meanwhile

@@ -15,7 +15,7 @@ WHYS = {
     "eventfd": "event", "inotify": "event", "timerfd": "sleep", "pidfd_poll": "child", "poll_two": "poll", "select_two": "pipe",
     "epoll_two": "poll", "epoll_many": "poll", "child": "child", "child_id": "child", "timer": "sleep", "mutex": "lock",
     "mutex_recursive": "lock", "mutex_pi": "lock", "mutex_robust": "lock", "mutex_own": "lock", "mutex_lost": "lock", "mutex_shared": "lock", "mutex_shared_robust": "lock", "rwlock_reader": "lock", "rwlock_writer": "lock", "rwlock_of_readers": "lock",
-    "condition": "futex", "join": "child",
+    "stream": "lock", "condition": "futex", "join": "child",
     "futex_hostile": "futex", "io_uring": "ring", "io_uring_workers": "ring", "io_uring_timeout": "ring", "aio": "io", "file_lock": "lock", "semaphore": "event", "unix_path": "client",
 }
 WORK = {"client", "write", "lock", "io", "file"}

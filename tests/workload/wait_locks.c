@@ -284,6 +284,35 @@ static void rwlock_shared_writer(struct waiting *w)
 	rwlock_of_process(w, shared_rwlock_write);
 }
 
+static void stream_take(void *unused)
+{
+	(void)unused;
+	fputs("x", stderr);
+}
+
+static void stream_hold(void *unused)
+{
+	(void)unused;
+	flockfile(stderr);
+	stay();
+}
+
+/* Writes to a stream (FILE) that another thread has locked. */
+static void stream(struct waiting *w)
+{
+	static struct subject holder;
+	int minor;
+
+	if (sscanf(gnu_get_libc_version(), "2.%d", &minor) != 1 || minor > 41)
+		unready("descriptors of threads are not known to be as in glibc 2.41");
+	subject_start(&holder, "holder", stream_hold, NULL);
+	await_state(getpid(), holder.tid, "S", NR_ANY);
+	w->nr = SYS_futex;
+	w->run = stream_take;
+	w->pid = getpid();
+	snprintf(w->waits_on, sizeof(w->waits_on), "stdio lock 0x* held by %d holder", holder.tid);
+}
+
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 
 static void condition_wait(void *unused)
@@ -385,6 +414,7 @@ const struct wait_row lock_waits[] = {
 	{"rwlock_shared_reader", rwlock_shared_reader},
 	{"rwlock_shared_writer", rwlock_shared_writer},
 	{"rwlock_of_readers", rwlock_of_readers},
+	{"stream", stream},
 	{"condition", condition_variable},
 	{"join", thread_join},
 	{"futex_hostile", futex_hostile},
