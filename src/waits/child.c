@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Other processes: their end, or change of state; and a child that uses its parent's memory until
- * it executes a program. */
+/* Other processes: their end, or change of state; a child that uses its parent's memory until it
+ * executes a program; and the other threads of a process that executes one. */
 #include "waits/wait_object.h"
 #include "proc/proc.h"
 
+#include <string.h>
 #include <sys/wait.h>
 
 #define PROC "/proc" /* edges are of this host */
@@ -70,6 +71,18 @@ static void child_id_describe(struct wait *wait)
 				 type == P_ALL);
 }
 
+/* Describes exit_group(2) of a pid namespace's first process, which waits for the other ones, its
+ * children by now (zap_pid_ns_processes() of kernel/pid_namespace.c). */
+static void namespace_exit_describe(struct wait *wait)
+{
+	char function[64];
+
+	if (proc_file_read(wait->waits->root, wait->pid, wait->tid, "wchan", function,
+			   sizeof(function)) > 0 &&
+	    (!strcmp(function, "do_wait") || !strcmp(function, "zap_pid_ns_processes")))
+		process_describe(wait, 0, true);
+}
+
 static void child_edge(const struct wait_facts *facts, const struct sample *sample,
 		       struct edge *edge)
 {
@@ -86,6 +99,8 @@ const struct wait_object child_object = {
 			{"wait4", child_describe, 0},
 			{"waitpid", child_describe, 0},
 			{"waitid", child_id_describe, 0},
+			{"exit_group", namespace_exit_describe, 0},
+			{"exit", namespace_exit_describe, 0},
 			{0},
 		},
 	.edge = child_edge,
@@ -144,4 +159,51 @@ const struct wait_object vfork_object = {
 					   "wait_for_vfork_done", NULL},
 	.describe = vfork_describe,
 	.edge = vfork_edge,
+};
+
+/* execve(2) ends the other threads first: de_thread() of fs/exec.c. Of those that do not end, one
+ * in D is named, which no signal reaches. */
+static void exec_describe(struct wait *wait)
+{
+	DIR *tasks = proc_dir_open(wait->waits->root, wait->pid, "task");
+	struct proc_stat stat;
+	int64_t found = 0, tid;
+	size_t count = 0;
+	bool in_disk = false;
+
+	while ((tid = proc_dir_next(tasks)) > 0) {
+		if (tid == wait->tid || proc_stat_read(wait->waits->root, wait->pid, tid, &stat) ||
+		    stat.state == 'Z')
+			continue;
+		count++;
+		if (!found || (!in_disk && stat.state == 'D'))
+			found = tid;
+		in_disk |= stat.state == 'D';
+	}
+	if (tasks)
+		closedir(tasks);
+	if (!found) /* it waits for something else in that function */
+		return;
+	wait_add_thread(wait, "end of thread ", found);
+	if (count > 1)
+		text_add_format(wait->text, " and %zu more", count - 1);
+	wait->facts.pid = wait->pid;
+	wait->facts.tid = found;
+}
+
+static void exec_edge(const struct wait_facts *facts, const struct sample *sample,
+		      struct edge *edge)
+{
+	(void)sample;
+	edge->kind = EDGE_THREAD;
+	edge->pid = facts->pid;
+	edge->tid = facts->tid;
+	edge->sure = SURE_CERTAIN;
+}
+
+const struct wait_object exec_object = {
+	.kind = WAIT_PROCESS,
+	.functions = (const char *const[]){"begin_new_exec", "flush_old_exec", "de_thread", NULL},
+	.describe = exec_describe,
+	.edge = exec_edge,
 };

@@ -34,6 +34,9 @@ static const struct memory_row memory_rows[] = {
 	{"try_to_compact_pages __alloc_pages_direct_compact",
 							NULL,	WAITS_ON_COMPACTION,		NULL,		false,	false},
 	{"balance_dirty_pages*",			NULL,	WAITS_ON_DIRTY,			NULL,		false,	false},
+	/* do_swap_page() has these faults, too */
+	{"migration_entry_wait* pmd_migration_entry_wait*",
+							NULL,	"page migration",		NULL,		false,	false},
 	{"do_swap_page",				NULL,	WAITS_ON_SWAP,			NULL,		false,	false},
 	{"rwsem_down_*",	"lock_mm_and_find_vma do_user_addr_fault __do_page_fault vm_mmap_pgoff __vm_munmap do_mprotect_pkey *_sys_brk",
 								"memory map lock",	NULL,		false,	false},

@@ -82,6 +82,29 @@ time.sleep(0.5)
 waiter = part("waiter", lambda: open(place + b"/file"), device)
 """)
 
+# No signal ends the wait for a request that the server has read: execve(2) waits for that thread, and so does the end of a pid namespace
+FUSE_READ = FUSE.replace("os.kill(os.getpid(), signal.SIGSTOP)", "while True: os.read(device, 1 << 17)")
+
+EXEC = FUSE_READ.replace('waiter = part("waiter", lambda: open(place + b"/file"), device)\n', """
+def execute():
+    def ask():
+        name("stuck")
+        open(place + b"/file")
+    threading.Thread(target=ask, daemon=True).start()
+    time.sleep(0.5)
+    os.execv("/bin/sleep", ["sleep", "1000"])
+waiter = part("waiter", execute, device)
+""")
+
+NAMESPACE_EXIT = FUSE_READ.replace('waiter = part("waiter", lambda: open(place + b"/file"), device)\n', """
+if libc.unshare(0x20000000):
+    skip("no pid namespace")
+def end():
+    part("stuck", lambda: open(place + b"/file"))
+    time.sleep(0.5)
+waiter = part("waiter", end, device)
+""")
+
 # MEMBARRIER_CMD_GLOBAL of linux/membarrier.h waits for a grace period
 GRACE_PERIOD = r"""
 number = {"x86_64": 324, "aarch64": 283}[os.uname().machine]
@@ -326,7 +349,7 @@ ready(waiter, os.getpid())
 KERNEL_FUNCTION = {  # where each waits, to know that it does
     FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", USERFAULTFD_SLOW: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
     MESSAGES: "wq_sleep*", UDP: "__skb_wait_for_more_packets", UDP_OF_TWO: "__skb_wait_for_more_packets", SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
-    LOOKUP: "d_*", GRACE_PERIOD: "(__)?(synchronize|wait)_(rcu|sched)*",
+    LOOKUP: "d_*", EXEC: "begin_new_exec|flush_old_exec|de_thread", NAMESPACE_EXIT: "do_wait", GRACE_PERIOD: "(__)?(synchronize|wait)_(rcu|sched)*",
 }
 
 
@@ -499,6 +522,31 @@ def wait_for_lookup(ctx):
     waiter, _, _ = begin(ctx, LOOKUP)
     row = last_row(ctx, waiter)
     check((row["state"], row["waits_on"]) == ("D", "lookup of the same file name by another thread"), "%s", row)
+
+
+EXIT_GROUP = {"x86_64": "231 ", "aarch64": "94 "}
+
+
+@case
+def wait_for_threads_of_exec(ctx):
+    """A thread that executes a program waits for its process' other threads, of which one is stuck in a file of FUSE."""
+    waiter, _, _ = begin(ctx, EXEC)
+    wait_until(lambda: truth.Thread(waiter).letter == "D", STOP_S, "execve")
+    stuck = next(int(tid) for tid in os.listdir("/proc/%d/task" % waiter) if int(tid) != waiter)
+    row = last_row(ctx, waiter)
+    check((row["state"], row["waits_on"], row["chain"]) == ("D", "end of thread %d stuck" % stuck, "waiter thread> stuck server> server"), "%s", row)
+    check(row["blocker_sure"] == "certain", "%s", row)
+
+
+@case
+def wait_for_end_of_namespace(ctx):
+    """The first process of a pid namespace ends, and waits for the namespace's other process."""
+    waiter, _, _ = begin(ctx, NAMESPACE_EXIT)
+    wait_until(lambda: truth.read("/proc/%d/syscall" % waiter).startswith(EXIT_GROUP[os.uname().machine]), STOP_S, "its end")
+    stuck = truth.read("/proc/%d/task/%d/children" % (waiter, waiter)).split()
+    row = last_row(ctx, waiter)
+    check((row["state"], row["why"], row["waits_on"]) == ("S", "child", "pid %s stuck" % stuck[0]), "%s", row)
+    check(row["chain"] == "waiter child> stuck server> server", "%s", row)
 
 
 @case

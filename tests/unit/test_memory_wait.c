@@ -52,6 +52,9 @@ static void stacks(void **state)
 	       "page fault", NULL, true);
 	expect(STACK("folio_wait_bit_common", "do_swap_page", "handle_mm_fault", "exc_page_fault"),
 	       "swap-in", NULL, false);
+	expect(STACK("migration_entry_wait_on_locked", "migration_entry_wait", "do_swap_page",
+		     "handle_mm_fault", "exc_page_fault"),
+	       "page migration", NULL, false);
 	expect(STACK("mem_cgroup_oom_synchronize", "pagefault_out_of_memory", "exc_page_fault"),
 	       "out of memory", "memory.max", false);
 	expect(STACK("shrink_lruvec", "try_to_free_mem_cgroup_pages", "try_charge_memcg",
