@@ -150,7 +150,7 @@ struct wait_object {
 #define WAIT_OBJECTS(OBJECT) \
 	OBJECT(aio) OBJECT(autofs) OBJECT(child) OBJECT(core_dump) OBJECT(disk) OBJECT(epoll) OBJECT(event) \
 	OBJECT(eventfd) OBJECT(exec) OBJECT(fanotify) OBJECT(file) OBJECT(file_lock) OBJECT(file_server) OBJECT(frozen) \
-	OBJECT(freezer) OBJECT(frozen_fs) OBJECT(fuse) OBJECT(futex) OBJECT(journal) OBJECT(kernel_mutex) OBJECT(kernel_work) OBJECT(lease) \
+	OBJECT(freezer) OBJECT(frozen_fs) OBJECT(fuse) OBJECT(futex) OBJECT(journal) OBJECT(kernel_work) OBJECT(lease) \
 	OBJECT(memory) OBJECT(memory_map) OBJECT(messages) OBJECT(pidfd) OBJECT(pipe) OBJECT(poll) OBJECT(postgres) OBJECT(seccomp) OBJECT(semaphores) OBJECT(signal) \
 	OBJECT(socket) OBJECT(stopped) OBJECT(terminal) OBJECT(thread) OBJECT(timer) OBJECT(timerfd) OBJECT(uring) \
 	OBJECT(userfault) OBJECT(vfork)
