@@ -63,7 +63,7 @@ struct app_program {
 	/* Fills the facts that needs name, all of them absent before. False: the process is no such
 	 * program, or not yet. */
 	bool (*read)(struct app_reader *reader, uint64_t needs, struct sample_app *facts);
-	/* Does as app_lock_finder; NULL: the program has no such locks. */
+	/* Does as app_lock_finder; NULL: the program shows nothing of that. */
 	bool (*lock)(struct app_reader *reader, struct app_lock *lock);
 };
 

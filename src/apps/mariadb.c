@@ -49,6 +49,12 @@ _Static_assert(AT_USER < APP_LAYOUT_MAX, "there is a place for each");
 #define TABLE_HEAD 16	     /* of a class' table: its functions begin behind it */
 #define COMMANDS_MAX 256
 #define COMMAND_SLEEP 0 /* COM_SLEEP: waits for the client's next command */
+/* Commands whose answer a client waits for: COM_INIT_DB, COM_QUERY, COM_FIELD_LIST,
+ * COM_CHANGE_USER, COM_STMT_PREPARE, COM_STMT_EXECUTE, COM_STMT_RESET and COM_STMT_FETCH of the
+ * protocol. Others are of replicas, and of the server's own threads. */
+#define COMMANDS_ANSWERED \
+	(1u << 2 | 1u << 3 | 1u << 4 | 1u << 17 | 1u << 22 | 1u << 23 | 1u << 26 | 1u << 28)
+#define COMMAND_BULK 250 /* COM_STMT_BULK_EXECUTE */
 
 struct sized_text { /* LEX_CSTRING */
 	uint64_t address, bytes;
@@ -174,6 +180,29 @@ static bool thread_read(struct app_reader *reader, uint64_t needs, struct sample
 	return true;
 }
 
+/* A session with a user runs a command, or waits for the client's next one. */
+static bool thread_lock(struct app_reader *reader, struct app_lock *lock)
+{
+	const int64_t *layout = reader->layout;
+	struct session session;
+	uint64_t security, user;
+	uint32_t command;
+	bool found;
+
+	if (!session_read(reader, &session, &found))
+		return false;
+	if (!found)
+		return true;
+	memcpy(&security, session.security, sizeof(security));
+	memcpy(&command, session.security + layout[CURRENT_COMMAND] - layout[USER_NAME],
+	       sizeof(command));
+	lock->serves =
+		(command == COMMAND_BULK || (command < 32 && COMMANDS_ANSWERED >> command & 1)) &&
+		security &&
+		app_read(reader, security + (uint64_t)layout[AT_USER], &user, sizeof(user)) && user;
+	return true;
+}
+
 static const char *const names[] = {"mariadbd", NULL};
 
 const struct app_program mariadb_program = {
@@ -181,4 +210,5 @@ const struct app_program mariadb_program = {
 	.symbols = symbols,
 	.learn = layout_learn,
 	.read = thread_read,
+	.lock = thread_lock,
 };

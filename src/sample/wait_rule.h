@@ -61,6 +61,8 @@ struct wait_facts {
 			    waiter's user can write there for any thread */
 	/* socket of a server's thread's connection, while the client waits (waits/served.c) */
 	int64_t served_inode;
+	bool program_tells; /* the program's memory shows whether the thread serves a client: */
+	bool serves_client;
 	int64_t armed; /* number of requests in flight that only wait until a descriptor is ready */
 	/* a set of descriptors, or the only one of them that counts */
 	bool polls;	    /* the call is a poll, a select or a wait of epoll(7) */

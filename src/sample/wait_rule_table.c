@@ -13,7 +13,7 @@ static bool lock_is_held(const struct wait_facts *facts, int64_t daemon_ports)
 static bool client_waits(const struct wait_facts *facts, int64_t daemon_ports)
 {
 	(void)daemon_ports;
-	return facts->served_inode != ABSENT;
+	return facts->served_inode != ABSENT || facts->serves_client;
 }
 
 /* True if more requests are in flight than those that only wait until a descriptor is ready; these

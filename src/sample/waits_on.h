@@ -20,6 +20,7 @@ struct text;
 /* What is before a process or thread: at the other end of a connection; which has not accepted the
  * connection yet; which has the lock. */
 #define WAITS_ON_PEER " peer "
+#define WAITS_ON_FOR_CLIENT " for a client"
 #define WAITS_ON_UNACCEPTED " not accepted by "
 #define WAITS_ON_HOLDER " held by "
 /* What is between a TCP connection that leads to no process of this host and the verdict on it. */

@@ -266,7 +266,7 @@ static void wait_set_describe(struct wait *wait, const struct wait_set *set)
 	if (!idle || set->count > WAIT_SET_FDS || set->cut)
 		return;
 	served_describe(wait);
-	if (wait->facts.served_inode != ABSENT) {
+	if (wait->facts.served_inode != ABSENT || wait->facts.serves_client) {
 		wait->facts.kind = WAIT_SET;
 		wait->facts.changes = true;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The connection that a thread of a server serves: the one that it was last seen to wait for. A
  * thread that has been asleep since before tsnap came was not seen so; if it is the only one of its
- * process, it serves whatever connection of the process an answer is due on. While a request is not
+ * process, it serves whatever connection of the process an answer is due on, and the memory of some
+ * programs shows whether a thread serves a client (src/apps). While a request is not
  * answered the thread works, even if it sleeps on a condition variable, as in a lock of a database,
  * or polls something else. For an AF_UNIX connection, the threads of the client show whether a
  * request is open, so here the wait class depends on the search for other ends.
@@ -217,6 +218,22 @@ const char *served_connection(struct wait *wait, bool searches)
 							    : NULL;
 }
 
+/* Describes a thread of a program whose memory shows whether it serves a client. */
+static void program_describe(struct wait *wait)
+{
+	struct app_lock lock;
+
+	if (!wait->waits->app_locks ||
+	    !wait->waits->app_locks(wait->waits->app_lock_finder, wait->pid, wait->tid,
+				    wait->now_ns, &lock))
+		return;
+	wait->of_thread = true;
+	wait->facts.program_tells = true;
+	wait->facts.serves_client = lock.serves;
+	if (lock.serves)
+		text_add_string(wait->text, WAITS_ON_FOR_CLIENT);
+}
+
 void served_describe(struct wait *wait)
 {
 	const struct served *connection;
@@ -226,8 +243,10 @@ void served_describe(struct wait *wait)
 
 	wait->of_thread |= served_has(wait->tid);
 	connection = served_find(wait, true);
-	if (!connection)
+	if (!connection) {
+		program_describe(wait);
 		return;
+	}
 	snprintf(link, sizeof(link), SOCKET_LINK "%llu]", (unsigned long long)connection->inode);
 	socket = socket_find(wait, connection->fd, link, wait->numbers_only ? PEER_NONE : PEER_ALL);
 	if (!client_waits(wait, socket, &client))

@@ -480,7 +480,8 @@ static enum wait_class_serves serves(const struct wait_facts *facts)
 /* True if whether the thread's client waits decides, which is found anew each time. */
 static bool client_decides(const struct wait_facts *facts, const struct sample *sample)
 {
-	return serves(facts) == SERVES_LOCK && served_has(sample->thread.tid);
+	return serves(facts) == SERVES_LOCK &&
+	       (facts->program_tells || served_has(sample->thread.tid));
 }
 
 /* True if the sample's call waits for the same as the call of the last wait did. */

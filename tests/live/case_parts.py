@@ -377,6 +377,27 @@ def server_in_a_lock_of_a_local_client(ctx):
 
 
 @case(thorough=True)
+def mariadb_before(ctx):
+    """Threads of MariaDB that had been asleep in a statement before tsnap came work for their clients; those of idle sessions and of
+    the server itself, an event scheduler among them, are idle."""
+    server = MariaDB(ctx)
+    server.ask_once("create table base.t (id int primary key, v int) engine=innodb; insert into base.t values (1, 1);"
+                    "set global event_scheduler = on; create event base.e on schedule every 1 day do set @x = 1")
+    sessions = [server.session(ctx, tcp=number % 2 == 1) for number in range(6)]
+    for session, text in zip(sessions, ("begin; update t set v = 2 where id = 1;", "update t set v = 3 where id = 1;", "select sleep(600);",
+                                        "prepare p from 'select sleep(600)'; execute p;", "do sleep(0);")):
+        session.say(text)
+    wait_until(lambda: sorted(told[1] for told in server.threads().values() if told[0] == "Query") == ["Updating", "User sleep", "User sleep"],
+               20 * SLOW, "statements")
+    threads = server.threads()
+    shown = ctx.rows("-p", server.pid, seconds=3, columns="state,why,waits_on")
+    last = [row for row in shown if row["state"] == "S"][-20:]
+    working = {int(row["tid"]) for row in last}
+    check(working == {tid for tid, told in threads.items() if told[0] == "Query"}, "%s: %s", threads, last)
+    check(all(row["why"] == "request" and row["waits_on"].endswith(" for a client") for row in last), "%s", last)
+
+
+@case(thorough=True)
 def mariadb_locks(ctx):
     """Threads of MariaDB that wait for a row lock and for a metadata lock, as its own list of processes has them, work for their
     clients, by TCP and by a path; a thread whose client thinks is idle."""
