@@ -154,14 +154,19 @@ static void add_missed(struct text *text, const struct shown *shown)
 		before = "; ";
 	}
 	for (size_t i = 0; i < status->missed_count; i++) {
-		uint64_t count = missed_count(status, i);
+		struct source_missed missed = status->missed[i];
+		size_t begin;
+		char *bracket;
 
-		if (!count)
+		missed.count = missed_count(status, i);
+		if (!missed.count)
 			continue;
-		text_add_format(text, "%s%llu ", before, (unsigned long long)count);
-		text_add(text, status->missed[i].what, strcspn(status->missed[i].what, "("));
-		text->length -= text->bytes[text->length - 1] == ' ';
-		text_end(text, text->bytes + text->length);
+		text_add_string(text, before);
+		begin = text->length;
+		missed_add(text, &missed);
+		bracket = strstr(text_string(text) + begin, " (");
+		if (bracket)
+			text_end(text, bracket);
 		before = "; ";
 	}
 }
