@@ -116,7 +116,8 @@ static inline struct thread_state *probe_thread(void)
 	return thread;
 }
 
-static inline void probe_begins(__u32 probe, __u64 stack, struct probe_call *call)
+/* timed: the return wants to know what the thread did in the call. */
+static inline void probe_begins(__u32 probe, __u64 stack, struct probe_call *call, int timed)
 {
 	struct probe_call_key key = {};
 	struct thread_state *thread = probe_thread();
@@ -127,7 +128,7 @@ static inline void probe_begins(__u32 probe, __u64 stack, struct probe_call *cal
 	key.tid = bpf_get_current_pid_tgid();
 	key.probe = probe;
 	call->began_ns = bpf_ktime_get_ns();
-	if (!split_totals(thread, call->began_ns, call->totals))
+	if (timed && !split_totals(thread, call->began_ns, call->totals))
 		call->totals[WORK_CPU] = call->totals[WORK_RUNQ] = call->totals[WORK_DISK] =
 			call->totals[WORK_SLEEP] = 0;
 	ts_probe_calls.update(&key, call);
@@ -154,33 +155,20 @@ static inline int probe_ends(__u32 probe, __u64 stack, struct probe_call *call)
  * for a value below 0. each: value by which events are counted; 0: none. */
 static inline void probe_add(__u32 probe, __u64 ns, __u64 sum, __u32 below, __u64 each)
 {
-	__u32 zero = 0, turn;
-	struct latency_control *control = ts_latency.lookup(&zero);
 	struct thread_state *thread = probe_thread();
 	struct latency_key key = {};
 	struct latency *latency;
 	__u64 bucket;
 
-	if (!control)
-		return;
-	turn = control->turn - LATENCY_TURN_FIRST;
-	if (turn >= LATENCY_TURNS)
-		return;
 	/* a CPU's idle task has no record, and is no thread of the report's */
 	if (!thread || !latency_key_fill(&key, thread, LATENCY_PROBE + probe))
 		return;
 	key.what[PROBE_BELOW] = below;
 	key.what[PROBE_EACH] = each;
 	key.what[PROBE_EACH + 1] = each >> 32;
-	latency = latency_slot_of(turn, &key);
+	latency = latency_of(&key);
 	if (!latency)
-		latency = latency_find(turn, &key);
-	if (!latency)
-		latency = latency_make(turn, &key);
-	if (!latency) {
-		latency_full_count();
 		return;
-	}
 	__sync_fetch_and_add(&latency->sum_ns, sum);
 	if (sum > latency->max_ns)
 		latency->max_ns = sum;
@@ -197,7 +185,7 @@ static inline void probe_count(__u32 probe)
  * unless a switch was not seen. */
 static inline void probe_time(__u32 probe, __u64 now_ns, struct probe_call *call)
 {
-	__u64 ns = now_ns - call->began_ns, totals[WORK_PARTS] = {}, sum;
+	__u64 ns = now_ns - call->began_ns, totals[WORK_PARTS] = {}, parts[WORK_PARTS], sum;
 	struct thread_state *thread = probe_thread();
 	struct latency_key key = {};
 	struct latency *latency;
@@ -207,14 +195,12 @@ static inline void probe_time(__u32 probe, __u64 now_ns, struct probe_call *call
 	if (!thread || !latency_key_fill(&key, thread, LATENCY_PROBE + probe))
 		return;
 	known = split_totals(thread, now_ns, totals);
-	sum = totals[WORK_CPU] - call->totals[WORK_CPU] + totals[WORK_RUNQ] -
-	      call->totals[WORK_RUNQ] + totals[WORK_DISK] - call->totals[WORK_DISK] +
-	      totals[WORK_SLEEP] - call->totals[WORK_SLEEP];
+	sum = split_parts(call->totals, totals, parts);
 	key.what[WORK_BUCKET] = latency_bucket(ns);
 	slow_event(&key, thread, now_ns, ns); /* there may be no histograms */
 	latency = latency_of(&key);
 	if (latency)
-		split_add(latency, ns, known && sum == ns ? call->totals : 0, totals);
+		split_add(latency, ns, known && sum == ns ? parts : 0);
 }
 
 /* A number of ns that may be below 0, which is no time. */

@@ -22,10 +22,19 @@ static inline int split_totals(struct thread_state *thread, __u64 now_ns, __u64 
 	return thread->sched.in_ns == in_ns;
 }
 
-/* Adds a duration to the sums of its bucket; before: the totals when it began, or NULL, as after:
- * they are not known. Additions are atomic where an interrupt's may come between. */
-static inline void split_add(struct latency *latency, __u64 ns, const __u64 *before,
-			     const __u64 *after)
+/* Writes what the thread did between two readings of its totals. Returns their sum. */
+static inline __u64 split_parts(const __u64 *before, const __u64 *after, __u64 *parts)
+{
+	parts[WORK_CPU] = after[WORK_CPU] - before[WORK_CPU];
+	parts[WORK_RUNQ] = after[WORK_RUNQ] - before[WORK_RUNQ];
+	parts[WORK_DISK] = after[WORK_DISK] - before[WORK_DISK];
+	parts[WORK_SLEEP] = after[WORK_SLEEP] - before[WORK_SLEEP];
+	return parts[WORK_CPU] + parts[WORK_RUNQ] + parts[WORK_DISK] + parts[WORK_SLEEP];
+}
+
+/* Adds a duration to the sums of its bucket; parts: what the thread did in it, or NULL: that is not
+ * known. Additions are atomic where an interrupt's may come between. */
+static inline void split_add(struct latency *latency, __u64 ns, const __u64 *parts)
 {
 	struct work_sums *sums = (struct work_sums *)latency->buckets;
 
@@ -33,10 +42,10 @@ static inline void split_add(struct latency *latency, __u64 ns, const __u64 *bef
 	if (ns > latency->max_ns)
 		latency->max_ns = ns;
 	__sync_fetch_and_add(&sums->count, 1);
-	if (!before || !after)
+	if (!parts)
 		return;
-	__sync_fetch_and_add(&sums->parts_ns[WORK_CPU], after[WORK_CPU] - before[WORK_CPU]);
-	__sync_fetch_and_add(&sums->parts_ns[WORK_RUNQ], after[WORK_RUNQ] - before[WORK_RUNQ]);
-	__sync_fetch_and_add(&sums->parts_ns[WORK_DISK], after[WORK_DISK] - before[WORK_DISK]);
-	__sync_fetch_and_add(&sums->parts_ns[WORK_SLEEP], after[WORK_SLEEP] - before[WORK_SLEEP]);
+	__sync_fetch_and_add(&sums->parts_ns[WORK_CPU], parts[WORK_CPU]);
+	__sync_fetch_and_add(&sums->parts_ns[WORK_RUNQ], parts[WORK_RUNQ]);
+	__sync_fetch_and_add(&sums->parts_ns[WORK_DISK], parts[WORK_DISK]);
+	__sync_fetch_and_add(&sums->parts_ns[WORK_SLEEP], parts[WORK_SLEEP]);
 }

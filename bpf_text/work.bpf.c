@@ -18,17 +18,12 @@ static inline struct work_slot *work_find(struct thread_state *thread)
 }
 
 /* Reports a slow piece, with what it consisted of. */
-static inline void work_slow(struct latency_key *key, const __u64 *before, const __u64 *after,
-			     __u64 now_ns, __u64 ns)
+static inline void work_slow(struct latency_key *key, struct work_parts *parts, __u64 now_ns,
+			     __u64 ns)
 {
 #ifdef SLOWER_NS
-	struct work_parts parts;
-
-	if (ns < SLOWER_NS)
-		return;
-	for (int part = 0; part < WORK_PARTS; part++)
-		parts.ns[part] = after[part] - before[part];
-	event_report(key, now_ns, ns, &parts);
+	if (ns >= SLOWER_NS)
+		event_report(key, now_ns, ns, parts);
 #endif
 }
 
@@ -37,6 +32,7 @@ static inline void work_count(struct work_slot *work, struct thread_state *threa
 {
 	__u64 ns = now_ns - work->began_ns;
 	struct latency_key key = {};
+	struct work_parts parts;
 	__u64 totals[WORK_PARTS] = {thread->sched.cpu_ns, thread->sched.runq_ns,
 				    thread->sched.disk_ns, thread->sched.sleep_ns};
 	struct latency *latency;
@@ -45,12 +41,13 @@ static inline void work_count(struct work_slot *work, struct thread_state *threa
 		return;
 	key.what[WORK_CALL] = work->call;
 	key.what[WORK_BUCKET] = latency_bucket(ns);
-	work_slow(&key, work->totals, totals, now_ns, ns); /* there may be no histograms */
+	split_parts(work->totals, totals, parts.ns);
+	work_slow(&key, &parts, now_ns, ns); /* there may be no histograms */
 	latency = latency_of(&key);
 	if (!latency)
 		return;
 	latency->amount += work->idle_ns;
-	split_add(latency, ns, work->totals, totals);
+	split_add(latency, ns, parts.ns);
 }
 
 /* After a thread has fallen asleep, and its totals have the time until then. In the idle call that

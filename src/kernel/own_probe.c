@@ -725,7 +725,8 @@ static void entry_add(const struct own_probe *probe, const struct own_target *ta
 			if (!probe->fields[i].returned)
 				text_add_format(to, "\tPROBE_KEPT(%u) = PROBE_ARGUMENT(%u);\n",
 						probe->fields[i].arg, probe->fields[i].arg);
-		text_add_format(to, "\tprobe_begins(%u, PROBE_STACK, &call);\n", index);
+		text_add_format(to, "\tprobe_begins(%u, PROBE_STACK, &call, %d);\n", index,
+				probe->result == OWN_TIME);
 	} else {
 		if (probe->kind == OWN_USDT)
 			usdt_values_add(probe, target, to);

@@ -87,7 +87,8 @@ def probe_split(ctx):
     cpu_ns, sleep_ns = part_ns("both", "cpu"), part_ns("both", "sleep")
     check(CALLS * 2e6 * 0.99 <= cpu_ns <= min(ran_ns * 1.01, CALLS * 2.3e6 * SLOW), "%d ns on a CPU, not %d", cpu_ns, CALLS * 2e6)
     check(CALLS * 4e6 * 0.99 <= sleep_ns <= CALLS * 4.3e6 * SLOW, "%d ns asleep, not %d", sleep_ns, CALLS * 4e6)
-    check(part_ns("both", "runq") + part_ns("nap", "runq") <= queued_ns * 1.01 + CALLS * 20e3 * SLOW, "more than %d ns in a run queue", queued_ns)
+    # two sleeps a call, each with a wake-up whose wait the kernel may count shorter
+    check(part_ns("both", "runq") + part_ns("nap", "runq") <= queued_ns * 1.01 + 2 * CALLS * 20e3 * SLOW, "more than %d ns in a run queue", queued_ns)
     check(part_ns("nap", "sleep") >= CALLS * 4e6 * 0.99, "naps: %d ns asleep", part_ns("nap", "sleep"))
 
 
