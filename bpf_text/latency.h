@@ -66,8 +66,15 @@ struct latency_key {
 #define OPENS_ERROR 1 /* errno */
 
 /* latency_key.what of the user's own probes */
-#define PROBE_BELOW 0 /* 1: the values were below 0, and belong to no bucket */
-#define PROBE_EACH 1  /* the value that is counted, in two words: itself, or the key of a text */
+#define PROBE_MARKS 0 /* PROBE_BELOW, and the numbers of stacks */
+#define PROBE_EACH 1  /* the value of each event, in two words: itself, or the key of a text */
+/* Bits of PROBE_MARKS: the values were below 0, and belong to no bucket; then the number of the
+ * user and of the kernel stack in ts_probe_stacks, plus 1. 0: none is known. */
+#define PROBE_BELOW 1u
+#define PROBE_USER_SHIFT 1
+#define PROBE_KERNEL_SHIFT 16
+#define PROBE_STACK_MASK 0x7fffu
+#define PROBE_STACKS_MAX 16384
 /* latency_key.what of LATENCY_WORK; the bucket also of calls that such probes measure */
 #define WORK_CALL 0   /* number of the idle call */
 #define WORK_BUCKET 1 /* bucket of the durations: there is a histogram for each, see work.h */

@@ -282,6 +282,7 @@ struct probe_counters {
 	__u64 block_full;   /* a request in flight did not fit the map */
 	__u64 block_unseen; /* a request was completed, and no program was run */
 	__u64 probe_unread; /* an argument of a probe was in memory that was not there */
+	__u64 probe_stacks; /* a stack had the place of another one in ts_probe_stacks */
 };
 
 _Static_assert(sizeof(struct thread_identity) == 48, "thread_identity has no holes");

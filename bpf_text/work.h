@@ -29,7 +29,10 @@ struct work_slot {
 	__u64 totals[WORK_PARTS]; /* the thread's totals when it began */
 };
 
-/* trace_event.data of LATENCY_WORK. */
+#define PROBE_PART_UNKNOWN (~0ull)
+
+/* trace_event.data of LATENCY_WORK, and of calls that a probe of the user's own measures: these may
+ * have PROBE_PART_UNKNOWN. */
 struct work_parts {
 	__u64 ns[WORK_PARTS];
 };

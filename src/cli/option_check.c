@@ -203,6 +203,11 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 
 	if (config->live.probe_budget && !config->live.own)
 		return usage(e, "--probe-budget", "is for --probe");
+	if (config->live.own_events && !config->live.own)
+		return usage(e, "--events", "is for --probe");
+	if (config->live.own_events && config->live.slower_us)
+		return usage(e, "--slower",
+			     "lists the calls that took longer: it can't go with --events");
 	if (!traced(config))
 		return config->record ? recorded_traces(config) : 0;
 	if (!samples)
@@ -219,6 +224,10 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 		return usage(e, "--probe", "is for a report, --csv and --json");
 	if (!config->live.probe_budget)
 		config->live.probe_budget = PROBE_BUDGET_DEFAULT;
+	if (config->live.own) {
+		config->live.own->events = config->live.own_events;
+		config->live.own->stacks = config->report.stacks;
+	}
 	err = config->trace ? trace_kinds_parse(config->trace, &config->live.traces, e) : 0;
 	if (!err)
 		err = trace_own_set(config->live.own, &own, e);

@@ -67,6 +67,8 @@ const struct option_row option_table[] = {
 	 "measure a function, USDT probe or tracepoint: 'NAME = p:FILE:FUNCTION[(VALUE)] [if CONDITION]', "
 	 "u:FILE:PROBE, k:FUNCTION or t:NAME",
 	 .kind = OPTION_PROBE, .offset = AT(live.own)},
+	{0, "events", NULL, "list each event of --probe by itself, with its value",
+	 FLAG(live.own_events)},
 	{0, "probe-budget", "PERCENT",
 	 "detach a probe that takes more than PERCENT of a CPU (default: 5)",
 	 PERCENT(live.probe_budget, 1, 999)},

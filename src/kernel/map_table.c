@@ -29,5 +29,7 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_WAKES] = {"ts_wakes", sizeof(struct wake_ring), ENTRIES_PER_CPU},
 	[KERNEL_MAP_CONNECTIONS] = {"ts_connections", sizeof(struct connection), ENTRIES_FIXED},
 	[KERNEL_MAP_TEXTS] = {"ts_probe_texts", sizeof(struct probe_text), ENTRIES_FIXED},
+	[KERNEL_MAP_PROBE_STACKS] = {"ts_probe_stacks", KERNEL_CHAIN_MAX * sizeof(__u64),
+				     ENTRIES_FIXED},
 	[KERNEL_MAP_WORK] = {"ts_work", sizeof(struct work_slot), ENTRIES_PER_THREAD},
 };

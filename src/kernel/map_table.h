@@ -5,6 +5,10 @@
 
 #include <stddef.h>
 
+/* Addresses in a struct bpf_stacktrace, whose rest is 0 (PERF_MAX_STACK_DEPTH of the kernel's
+ * linux/perf_event.h). */
+#define KERNEL_CHAIN_MAX 127
+
 enum kernel_map {
 	KERNEL_MAP_THREADS,
 	KERNEL_MAP_SLOTS, /* slot of each thread, where threads have slots */
@@ -25,13 +29,14 @@ enum kernel_map {
 	KERNEL_MAP_SLOTS_ONE, /* histograms that are found without a search */
 	KERNEL_MAP_SLOTS_TWO,
 	KERNEL_MAP_EVENTS,
-	KERNEL_MAP_KEPT,	/* perf events for the stacks that switches keep */
-	KERNEL_MAP_WINDOW,	/* capture window, in which they do */
-	KERNEL_MAP_LOOKED,	/* perf events for the stacks that a look at a CPU takes */
-	KERNEL_MAP_WAKES,	/* wake-ups that end waits which a scan has seen */
-	KERNEL_MAP_CONNECTIONS, /* those that have not ended */
-	KERNEL_MAP_WORK,	/* idle keys and pieces of work, by slot */
-	KERNEL_MAP_TEXTS,	/* texts by which --probe counts */
+	KERNEL_MAP_KEPT,	 /* perf events for the stacks that switches keep */
+	KERNEL_MAP_WINDOW,	 /* capture window, in which they do */
+	KERNEL_MAP_LOOKED,	 /* perf events for the stacks that a look at a CPU takes */
+	KERNEL_MAP_WAKES,	 /* wake-ups that end waits which a scan has seen */
+	KERNEL_MAP_CONNECTIONS,	 /* those that have not ended */
+	KERNEL_MAP_WORK,	 /* idle keys and pieces of work, by slot */
+	KERNEL_MAP_TEXTS,	 /* texts by which --probe counts */
+	KERNEL_MAP_PROBE_STACKS, /* stacks of events of --probe, by number */
 	KERNEL_MAP_COUNT
 };
 

@@ -584,18 +584,18 @@ static void report_add(const struct own_probe *probe, unsigned int index, struct
 		text_add_string(to, "))\n\t\treturn 0;\n");
 	}
 	if (probe->result == OWN_COUNT) {
-		text_add_format(to, "\tprobe_count(%u);\n", index);
+		text_add_format(to, "\tprobe_count(ctx, %u);\n", index);
 	} else if (probe->result == OWN_TIME) {
-		text_add_format(to, "\tprobe_time(%u, now_ns, &call);\n", index);
+		text_add_format(to, "\tprobe_time(ctx, %u, now_ns, &call);\n", index);
 	} else if (probe->result == OWN_EACH) {
 		text_add_format(to,
-				probe->type != OWN_STR ? "\tprobe_each(%u, v%u);\n"
+				probe->type != OWN_STR ? "\tprobe_each(ctx, %u, v%u);\n"
 				: own_kinds[probe->kind].of_file
-					? "\tprobe_each(%u, probe_text(v%u, 0));\n"
-					: "\tprobe_each(%u, probe_text(v%u, 1));\n",
+					? "\tprobe_each(ctx, %u, probe_text(v%u, 0));\n"
+					: "\tprobe_each(ctx, %u, probe_text(v%u, 1));\n",
 				index, probe->value);
 	} else {
-		text_add_format(to, "\tprobe_%s(%u, ", probe->type == OWN_NS ? "ns" : "amount",
+		text_add_format(to, "\tprobe_%s(ctx, %u, ", probe->type == OWN_NS ? "ns" : "amount",
 				index);
 		value_add(probe->value, probe->type, to);
 		text_add_string(to, ");\n");

@@ -149,6 +149,8 @@ struct own_probes {
 					 * was detached */
 	} items[OWN_PROBES_MAX];
 	unsigned int count;
+	bool events; /* each event is reported by itself */
+	bool stacks; /* events have the stacks of their threads */
 	/* How they are kept in their budget (live/live_own.c): */
 	int stats;	    /* descriptor by which the kernel counts; -1: none is wanted */
 	int64_t checked_ns; /* time of the last check; 0: none yet */

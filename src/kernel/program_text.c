@@ -63,7 +63,8 @@ static bool measures_incidents(const struct program_knobs *knobs)
 
 static bool reports_events(const struct program_knobs *knobs)
 {
-	return knobs->slower_ns || knobs->latency_kinds & LATENCY_EVENTS_ONLY;
+	return knobs->slower_ns || knobs->latency_kinds & LATENCY_EVENTS_ONLY ||
+	       (knobs->own && knobs->own->events);
 }
 
 static bool measures_work(const struct program_knobs *knobs)
@@ -156,6 +157,10 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 		knob_add("EVENTS_OPEN", 1, to);
 	if (knobs->read_into_map && knobs->probe_read_kernel)
 		knob_add("READ_USER_STR", 1, to);
+	if (knobs->own && knobs->own->events)
+		knob_add("PROBE_EVENTS", 1, to);
+	if (knobs->own && knobs->own->stacks)
+		knob_add("PROBE_STACKS", 1, to);
 	if (knobs->slower_ns)
 		text_add_format(to, "#define SLOWER_NS %lluull\n",
 				(unsigned long long)knobs->slower_ns);

@@ -496,14 +496,16 @@ static void account_of_source(struct source *source, account_callback *take, voi
 static int traced_of_source(struct source *source, bool all, uint64_t needs, trace_callback *take,
 			    void *to, struct error *e)
 {
-	return live_traced(&((struct live *)source)->context, all, needs, take, to, e);
+	struct live *live = (struct live *)source;
+
+	return live_traced(&live->context, &live->stacks, all, needs, take, to, e);
 }
 
 static void events_of_source(struct source *source, uint64_t needs, event_callback *take, void *to)
 {
 	struct live *live = (struct live *)source;
 
-	live_events(&live->context, needs, take, to);
+	live_events(&live->context, &live->stacks, needs, take, to);
 	live_cgroup_events(&live->context, &live->cgroup_events, take, to);
 }
 

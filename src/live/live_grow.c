@@ -140,6 +140,7 @@ static void counters_keep(struct live *live)
 	live->growth.earlier.block_full += counters.block_full;
 	live->growth.earlier.block_unseen += counters.block_unseen;
 	live->growth.earlier.probe_unread += counters.probe_unread;
+	live->growth.earlier.probe_stacks += counters.probe_stacks;
 }
 
 /* Replaces the maps by larger ones, if there can be such. 0, or -EINTR. */

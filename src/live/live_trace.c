@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/names.h"
 #include "live/scan/live_work.h"
+#include "live/stacks/live_own_stacks.h"
 #include "live/trace_table.h"
 
 #include <bcc/libbpf.h>
@@ -18,6 +19,7 @@ _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 
 struct traced {
 	struct live_context *context;
+	struct live_stacks *stacks;
 	uint64_t needs;
 	trace_callback *take;
 	void *to;
@@ -135,6 +137,25 @@ static const char *probe_text_name(struct kernel *kernel, const struct latency_k
 	return name_transient_string(words);
 }
 
+/* True if events of the user's own probes have stacks. */
+static bool own_have_stacks(const struct live_context *context, const struct live_stacks *stacks)
+{
+	return stacks->needs && context->kernel.compiled.maps[KERNEL_MAP_PROBE_STACKS] >= 0;
+}
+
+/* Fills what a key says beside its thread. */
+static void key_describe(struct live_context *context, struct live_stacks *stacks,
+			 const struct trace_row *row, const struct latency_key *key,
+			 struct sample *who, bool *compat)
+{
+	if (row->report)
+		row->report(key, who, compat);
+	if (row->texts)
+		who->event.value = probe_text_name(&context->kernel, key);
+	if (row->own && own_have_stacks(context, stacks))
+		live_own_stacks_fill(stacks, key, who);
+}
+
 /* Fills the thread that a distribution is of, with all that its keys need. False: the filter
  * refuses it. */
 static bool who_find(const struct traced *traced, const struct latency_key *key,
@@ -144,10 +165,7 @@ static bool who_find(const struct traced *traced, const struct latency_key *key,
 	struct lookup_hint hint = {0};
 
 	who_fill(context, key, who);
-	if (row->report)
-		row->report(key, who, &hint.compat);
-	if (row->texts)
-		who->event.value = probe_text_name(&context->kernel, key);
+	key_describe(context, traced->stacks, row, key, who, &hint.compat);
 	if (!who_wanted(context, who, &hint, who_known(row, who)))
 		return false;
 	lookup_fill(context->lookup, who, &hint, traced->needs & (NEEDS_ANYTIME | NEED_SYSCALL),
@@ -173,7 +191,7 @@ static void latency_take(void *to, const struct latency_key *key, const struct l
 		histogram.amount = ABSENT;
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		histogram.buckets[i] = latency->buckets[i];
-	if (key->kind >= LATENCY_PROBE && key->what[PROBE_BELOW])
+	if (row->own && key->what[PROBE_MARKS] & PROBE_BELOW)
 		histogram = (struct histogram){.below = histogram_count(&histogram)};
 	if (row->kind.splits)
 		work_fill(key, latency, &histogram, &split);
@@ -195,6 +213,7 @@ static void sleep_take(const struct traced *traced, const struct work_sleep *sle
 
 struct reported {
 	struct live_context *context;
+	struct live_stacks *stacks;
 	uint64_t needs;
 	int64_t ahead_us; /* UTC minus the monotonic clock */
 	event_callback *take;
@@ -220,12 +239,12 @@ static void event_take(void *to, const struct trace_event *event)
 	int64_t state;
 
 	row = trace_row_of(event->key.kind);
-	if (!row || !row->event)
+	if (!row)
 		return;
 	who_fill(context, &event->key, &who);
-	if (row->report)
-		row->report(&event->key, &who, &hint.compat);
-	row->event(event, context->now.scan_time.registers_marked, &who, &hint.compat);
+	key_describe(context, reported->stacks, row, &event->key, &who, &hint.compat);
+	if (row->event)
+		row->event(event, context->now.scan_time.registers_marked, &who, &hint.compat);
 	needs = reported->needs & (NEEDS_ANYTIME | (row->of_call ? NEEDS_OF_EVENTS : 0));
 	known = who_known(row, &who) | KNOWN_EVENT;
 	if (!who_wanted(context, &who, &hint, known))
@@ -244,13 +263,33 @@ static void event_take(void *to, const struct trace_event *event)
 							       : (int64_t)event->duration_ns);
 }
 
-void live_events(struct live_context *context, uint64_t needs, event_callback *take, void *to)
+static void stacks_want(struct live_stacks *stacks, const struct latency_key *key)
 {
-	struct reported reported = {
-		context, (needs | context->wants.filter_needs) & (NEEDS_ANYTIME | NEEDS_OF_EVENTS),
-		clock_utc_of_us(0), take, to};
+	const struct trace_row *row = trace_row_of(key->kind);
 
-	event_reader_take(&context->kernel.events, event_take, &reported);
+	if (row && row->own)
+		live_own_stacks_want(stacks, key);
+}
+
+void live_events(struct live_context *context, struct live_stacks *stacks, uint64_t needs,
+		 event_callback *take, void *to)
+{
+	struct event_reader *reader = &context->kernel.events;
+	struct reported reported = {context,
+				    stacks,
+				    (needs | context->wants.filter_needs) &
+					    (NEEDS_ANYTIME | NEEDS_OF_EVENTS),
+				    clock_utc_of_us(0),
+				    take,
+				    to};
+
+	event_reader_read(reader);
+	if (own_have_stacks(context, stacks) && reader->count) {
+		for (size_t i = 0; i < reader->count; i++)
+			stacks_want(stacks, &reader->events[i].key);
+		live_own_stacks_wait(stacks);
+	}
+	event_reader_give(reader, event_take, &reported);
 }
 
 static void cgroup_event_take(void *to, enum cgroup_event_kind kind, const char *path,
@@ -282,11 +321,11 @@ void live_cgroup_events(struct live_context *context, struct cgroup_events *even
 				   &reported);
 }
 
-int live_traced(struct live_context *context, bool all, uint64_t needs, trace_callback *take,
-		void *to, struct error *e)
+int live_traced(struct live_context *context, struct live_stacks *stacks, bool all, uint64_t needs,
+		trace_callback *take, void *to, struct error *e)
 {
 	struct latency_reader *reader = &context->kernel.latency;
-	struct traced traced = {context, needs, take, to};
+	struct traced traced = {context, stacks, needs, take, to};
 	const struct work_sleep *sleeps;
 	size_t sleep_count;
 	int64_t now_ns = clock_monotonic_ns();
@@ -295,6 +334,11 @@ int live_traced(struct live_context *context, bool all, uint64_t needs, trace_ca
 	if (err)
 		return error_set(e, -err, EXIT_FAILED, "the histograms can't be read: %s",
 				 strerror(-err));
+	if (own_have_stacks(context, stacks) && reader->count) {
+		for (size_t i = 0; i < reader->count; i++)
+			stacks_want(stacks, &reader->keys[i]);
+		live_own_stacks_wait(stacks);
+	}
 	latency_reader_take(reader, latency_take, &traced);
 	if (!all) /* of pieces that are still in the kernel */
 		return 0;

@@ -294,6 +294,8 @@ static void work_event(const struct trace_event *event, bool registers_marked, s
 	if (event->data_bytes != sizeof(parts))
 		return;
 	memcpy(&parts, event->data, sizeof(parts));
+	if (parts.ns[WORK_CPU] == PROBE_PART_UNKNOWN)
+		return;
 	who->sums.cpu_us = (int64_t)parts.ns[WORK_CPU] / NS_PER_US;
 	who->sums.runq_us = (int64_t)parts.ns[WORK_RUNQ] / NS_PER_US;
 	who->sums.dwait_us = (int64_t)parts.ns[WORK_DISK] / NS_PER_US;
@@ -394,6 +396,15 @@ static void hex_describe(const struct latency_key *key, struct sample *sample, b
 	sample->event.value = name_transient_string(words);
 }
 
+static void number_describe(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	char words[24];
+
+	(void)compat;
+	snprintf(words, sizeof(words), "%lld", (long long)latency_key_each(key));
+	sample->event.value = name_transient_string(words);
+}
+
 static struct trace_row own_rows[OWN_PROBES_MAX];
 static uint32_t own_count;
 
@@ -428,6 +439,7 @@ int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e
 		const bool amount = probe->result == OWN_VALUE && probe->type != OWN_NS;
 		const bool each = probe->result == OWN_EACH;
 		const bool time = probe->result == OWN_TIME;
+		const bool value = each || (own->events && probe->result == OWN_VALUE);
 		int err = own_name_check(probe, e);
 
 		if (err)
@@ -435,16 +447,26 @@ int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e
 		own_rows[i] = (struct trace_row){
 			.kind = {.name = probe->name,
 				 .help = probe->text,
-				 .columns = each ? "value" : NULL,
-				 .known = each ? KNOWN_EVENT : 0,
+				 .columns = value	  ? own->stacks ? "value,stack" : "value"
+					    : own->stacks ? "stack"
+							  : NULL,
+				 .known =
+					 (value ? KNOWN_EVENT : 0) | (own->stacks ? NEED_STACK : 0),
 				 .measure = probe->result == OWN_COUNT || each ? TRACE_COUNT
 					    : amount			       ? TRACE_AMOUNT
 									       : TRACE_TIME,
 				 .below = probe->result == OWN_VALUE,
-				 .splits = time},
-			.needs = time ? NEED_TOTALS : 0,
-			.event = time ? call_event : NULL,
-			.report = each && probe->type == OWN_HEX ? hex_describe : NULL,
+				 .splits = time,
+				 .single = own->events,
+				 .stacks = own->stacks},
+			.needs = (time ? NEED_TOTALS : 0) | (own->stacks ? NEED_STACK : 0),
+			.own = true,
+			.event = !time	       ? NULL
+				 : own->events ? work_event
+					       : call_event,
+			.report = !value || probe->type == OWN_STR ? NULL
+				  : probe->type == OWN_HEX	   ? hex_describe
+								   : number_describe,
 			.texts = probe->type == OWN_STR};
 		own_count = i + 1;
 		*kinds |= 1u << (LATENCY_PROBE + i);
@@ -502,8 +524,8 @@ uint32_t trace_singles_of(uint32_t kinds)
 {
 	uint32_t singles = 0;
 
-	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
-		if (kinds >> kind & 1 && trace_rows[kind].kind.single)
+	for (uint32_t kind = 0; kind < KINDS_MASKED; kind++)
+		if (kinds >> kind & 1 && trace_row_of(kind) && trace_row_of(kind)->kind.single)
 			singles |= 1u << kind;
 	return singles;
 }

@@ -38,10 +38,11 @@ struct trace_row {
 	void (*event)(const struct trace_event *event, bool registers_marked, struct sample *who,
 		      bool *compat);
 	bool of_call; /* an event is of a call, whose facts can be looked up */
+	bool own;     /* a probe of the user's own */
 	bool texts;   /* events are counted by a text, whose key the key has (latency_key_each()) */
 };
 
-/* Returns the value by which a probe of the user's own counts, or the key of its text. */
+/* Returns the value of an event of a probe of the user's own, or the key of its text. */
 uint64_t latency_key_each(const struct latency_key *key);
 
 extern const struct trace_row trace_rows[]; /* at their LATENCY_x */

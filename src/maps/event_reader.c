@@ -111,15 +111,26 @@ static int event_compare(const void *a, const void *b)
 	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
-void event_reader_take(struct event_reader *reader,
-		       void (*take)(void *to, const struct trace_event *event), void *to)
+void event_reader_read(struct event_reader *reader)
 {
 	rings_take(reader, true);
 	if (reader->count)
 		qsort(reader->events, reader->count, sizeof(*reader->events), event_compare);
+}
+
+void event_reader_give(struct event_reader *reader,
+		       void (*take)(void *to, const struct trace_event *event), void *to)
+{
 	for (size_t i = 0; i < reader->count; i++)
 		take(to, &reader->events[i]);
 	reader->count = 0;
+}
+
+void event_reader_take(struct event_reader *reader,
+		       void (*take)(void *to, const struct trace_event *event), void *to)
+{
+	event_reader_read(reader);
+	event_reader_give(reader, take, to);
 }
 
 /* True if a and b are one event, recorded by two programs one after the other. */

@@ -23,8 +23,13 @@ struct event_reader {
 
 /* Opens a reader. map: the caller's, or -1; mapped: it can be mapped. 0 or -errno. */
 int event_reader_init(struct event_reader *reader, int map, int cpus, bool mapped);
-/* Hands over the events since the last call, in the order of time, and forgets them. */
+/* Reads the events since the last call: events and count have them, in the order of time. */
+void event_reader_read(struct event_reader *reader);
+/* The same, and hands them over and forgets them. */
 void event_reader_take(struct event_reader *reader,
+		       void (*take)(void *to, const struct trace_event *event), void *to);
+/* Hands over what was read, and forgets it. */
+void event_reader_give(struct event_reader *reader,
 		       void (*take)(void *to, const struct trace_event *event), void *to);
 /* Moves the events of from that were not handed over to reader. No probe may write to from any
  * more, and none that did may still run. An event during which the probes of reader took over is in

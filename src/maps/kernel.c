@@ -525,6 +525,7 @@ struct probe_counters kernel_counters(struct kernel *kernel)
 			sum.block_full += counters[i].block_full;
 			sum.block_unseen += counters[i].block_unseen;
 			sum.probe_unread += counters[i].probe_unread;
+			sum.probe_stacks += counters[i].probe_stacks;
 		}
 	free(counters);
 	return sum;

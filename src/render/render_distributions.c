@@ -136,9 +136,15 @@ static void add_kind(struct text *out, const struct interval *interval,
 		text_add_format(&line, "%zu more with less time", count - rows);
 		interval_add_wrapped(out, interval, text_string(&line));
 	}
-	for (size_t row = 0; row < bars; row++) {
+	for (size_t row = 0; row < (kind->stacks ? rows : bars); row++) {
 		add_name(out, &table, row);
-		add_bars(out, interval, &order[row]->histogram, kind->measure == TRACE_AMOUNT);
+		if (kind->stacks)
+			interval_add_counted_stack(out, interval,
+						   histogram_count(&order[row]->histogram),
+						   distribution_stack(distributions, order[row]));
+		if (row < bars)
+			add_bars(out, interval, &order[row]->histogram,
+				 kind->measure == TRACE_AMOUNT);
 	}
 	free(order);
 	grid_done(&grid);

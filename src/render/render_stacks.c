@@ -304,6 +304,22 @@ static void sum_add(struct text *out, const struct interval *interval, const str
 	text_done(&cell);
 }
 
+void interval_add_counted_stack(struct text *out, const struct interval *interval, int64_t count,
+				const char *stack)
+{
+	struct text cell = {0}, printable = {0};
+
+	text_add_number(&cell, count);
+	text_add_spaces(out, cell.length < INDENT + SHARE_WIDTH - 2
+				     ? INDENT + SHARE_WIDTH - 2 - cell.length
+				     : 0);
+	text_add_format(out, "%s  ", text_string(&cell));
+	text_add_printable(&printable, stack ? stack : "");
+	halves_add(out, interval, text_string(&printable));
+	text_done(&printable);
+	text_done(&cell);
+}
+
 void interval_add_sleep_sums(struct text *out, const struct interval *interval,
 			     const struct event_list *events)
 {

@@ -137,6 +137,9 @@ void interval_add_notes(struct text *out, const struct interval *interval);
 /* Adds a line for each group, with time from left to right. */
 void interval_add_heatmap(struct text *out, const struct interval *interval);
 /* Adds the stacks (--stacks) of a row of the grid. */
+/* Adds a count, and a stack as the column `stack` has it (NULL: none). */
+void interval_add_counted_stack(struct text *out, const struct interval *interval, int64_t count,
+				const char *stack);
 void interval_add_stacks(struct text *out, const struct interval *interval, size_t row);
 /* The events of events_part; NULL: it is not in use. */
 struct event_list *events_list(const struct report *report);

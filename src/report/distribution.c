@@ -399,6 +399,20 @@ static bool any_below(const struct distribution *const *order, size_t count)
 	return false;
 }
 
+static bool is_stack(const struct column *column)
+{
+	return !strcmp(column->name, "stack");
+}
+
+const char *distribution_stack(const struct distribution_table *table,
+			       const struct distribution *distribution)
+{
+	for (size_t key = 0; distribution->kind->stacks && key < table->keys.count; key++)
+		if (is_stack(table->keys.items[key]))
+			return keys_of(table, distribution)[key].text;
+	return NULL;
+}
+
 size_t distribution_grid_fill(struct distribution_table *table, const struct trace_kind *kind,
 			      bool narrow, struct grid *grid, const struct distribution ***order)
 {
@@ -418,7 +432,8 @@ size_t distribution_grid_fill(struct distribution_table *table, const struct tra
 							  : kind->measure == TRACE_AMOUNT)
 			table->shown.items[table->shown.count++] = &amount_columns[i];
 	for (size_t key = 0; key < table->keys.count; key++)
-		if (!key_lacking(table, *order, count, key))
+		if (!key_lacking(table, *order, count, key) &&
+		    !(kind->stacks && is_stack(table->keys.items[key])))
 			table->shown.items[table->shown.count++] = table->keys.items[key];
 	grid_size(grid, &table->shown, count);
 	for (size_t i = 0; i < count; i++) {

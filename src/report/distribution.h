@@ -53,6 +53,10 @@ void distribution_table_done(void *table);
  * percentiles if narrow. */
 size_t distribution_grid_fill(struct distribution_table *table, const struct trace_kind *kind,
 			      bool narrow, struct grid *grid, const struct distribution ***order);
+/* Returns the stack of a distribution of a kind that has stacks, as the column `stack` has it,
+ * which such a grid lacks; NULL: it has none. */
+const char *distribution_stack(const struct distribution_table *table,
+			       const struct distribution *distribution);
 /* Fills a grid for programs: all distributions, always with the same columns. The grid's text lives
  * until the next such call. */
 void distribution_rows_fill(struct distribution_table *table, const struct tally *tally,

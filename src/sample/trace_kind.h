@@ -39,6 +39,7 @@ struct trace_kind {
 	bool bytes;    /* events move bytes, which are the amount of a histogram */
 	bool quota;    /* part of an event may be for a quota, and that time is the amount */
 	bool splits;   /* events consist of parts: cpu, run queue, disk, sleep */
+	bool stacks;   /* reports show the stack of each event, or of each row */
 	bool idles;    /* the amount is the idle time before events */
 	bool fails;    /* events have an errno; failed ones are counted */
 	bool stuck;    /* threads that are stuck in a wait are events, too, from samples */

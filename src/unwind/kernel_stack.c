@@ -233,3 +233,20 @@ bool kernel_stack_of_chain(struct kernel_stack *stack, const struct kernel_symbo
 	innermost_drop(stack, frames);
 	return frames;
 }
+
+void kernel_stack_leave_tracepoint(struct kernel_stack *stack)
+{
+	/* __bpf_trace_NAME: until 5.10; __traceiter_NAME: since (include/linux/tracepoint.h) */
+	static const char *const callers[] = {"bpf_prog_", "bpf_trace_run", "__bpf_trace_",
+					      "__traceiter_", "bpf_get_stackid"};
+	uint32_t frames = 0;
+	bool found = true;
+
+	while (found && frames < stack->count) {
+		found = false;
+		for (size_t i = 0; i < sizeof(callers) / sizeof(callers[0]); i++)
+			found |= !strncmp(stack->names[frames], callers[i], strlen(callers[i]));
+		frames += found;
+	}
+	innermost_drop(stack, frames);
+}

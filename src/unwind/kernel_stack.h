@@ -58,6 +58,8 @@ bool kernel_stack_of_chain(struct kernel_stack *stack, const struct kernel_symbo
  * that wait, as /proc/TID/stack leaves them out. False: no scheduler was found in it. */
 bool kernel_stack_of_switch(struct kernel_stack *stack, const struct kernel_symbols *symbols,
 			    const uint64_t *chain, uint32_t count);
+/* Drops the frames in which a tracepoint calls its BPF program. */
+void kernel_stack_leave_tracepoint(struct kernel_stack *stack);
 /* Drops the frames of a preemption: what is left is what the thread did. */
 void kernel_stack_resume(struct kernel_stack *stack);
 

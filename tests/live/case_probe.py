@@ -109,6 +109,61 @@ def probe_slower(ctx):
 
 
 @case
+def probe_events(ctx):
+    """--events: each event by itself, in order, with its time and value: a number, a text, or a call with what it consisted of."""
+    workload = ctx.workload("probed", calls=30, nap_ms=2, spin_ms=2)
+    own = [word for name, target in (("sizes", "p:workload:probed_nap(arg3:bytes) if arg3 > 255"), ("ints", "p:workload:probed_nap(arg2:int)"),
+                                     ("texts", "u:workload:step(arg4:str)"), ("both", "p:workload:probed_both"))
+           for word in ("--probe", "%s = %s" % (name, target))]
+    tool = ctx.plain("--csv", "--events", "-p", workload.tgid, "--probe-budget", 99, *own)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
+    workload.say("go")
+    done = workload.wait_done()
+    rows = [row for row in tool.interrupt() if row["tid"] == str(workload.tid)]
+    values = {name: [row["value"] for row in rows if row["trace"] == name] for name in ("sizes", "ints", "texts", "both")}
+    check(values["sizes"] == ["256", "512"] * 3, "%s", values["sizes"])
+    check(values["ints"] == [str(i - 5) for i in range(30)], "%s", values["ints"])
+    check(values["texts"] == ["alpha", "beta", ""] * 10, "%s", values["texts"])
+    check([row["timestamp"] for row in rows] == sorted(row["timestamp"] for row in rows), "not in order")
+    calls = [row for row in rows if row["trace"] == "both"]
+    total_ns = sum(int(row["duration_ns"]) for row in calls)
+    check(len(calls) == 30 and 30 * 4e6 <= total_ns <= int(done["took_ns"]), "%d calls, %d ns of %s", len(calls), total_ns, done)
+    known = [row for row in calls if row["cpu_us"]]  # of the others a switch was not seen
+    check(len(known) >= 28, "the parts of %d calls are not known", 30 - len(known))
+    for row in known:
+        parts = [int(row[part + "_us"]) for part in ("cpu", "runq", "dwait", "sleep")]
+        check(abs(sum(parts) - int(row["duration_ns"]) / 1000) <= 4 and parts[0] >= 1980 and parts[3] >= 1980, "%s", row)
+    check(all(not row["duration_ns"] for row in rows if row["trace"] != "both"), "events without a duration have one")
+
+
+@case
+def probe_stacks(ctx):
+    """--probe with stacks: calls and tracepoints are counted by the stack that the thread has there, in user mode and in the kernel."""
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=1)
+    tool = ctx.plain("--csv", "-i", 1, "-g", "tid,stack", "-p", workload.tgid, "--probe-budget", 99, "--probe", "called = p:workload:probed_nap()",
+                     "--probe", "left = t:sched:sched_switch", "--probe", "returned = p:workload:probed_nap(ret:bytes)")
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
+    workload.say("go")
+    workload.wait_done()
+    rows = [row for row in tool.interrupt() if row["tid"] == str(workload.tid)]
+
+    def frames(name):
+        counts = {}
+        for row in rows:
+            if row["trace"] == name:
+                count = int(row["count"] or 0) + int(row["value_below"] or 0)
+                counts[row["stack"]] = counts.get(row["stack"], 0) + count
+        return counts
+    called, left, returned = frames("called"), frames("left"), frames("returned")
+    check(sum(called.values()) == CALLS and all(stack.endswith("probed_nap") for stack in called), "%s", called)
+    check(sum(returned.values()) == CALLS and all("probed_nap" not in stack and stack.endswith("probed_work") for stack in returned), "%s", returned)
+    # the function that waits is inlined or not, by the kernel's build
+    naps = {stack: count for stack, count in left.items() if "nanosleep" in stack}
+    check(CALLS <= sum(naps.values()) <= CALLS + 20, "%d of %d naps: %s", sum(naps.values()), CALLS, left)
+    check(all(stack.endswith("schedule_[k]") for stack in naps), "%s", naps)
+
+
+@case
 def probe_conditions(ctx):
     """Conditions of --probe hold for arguments at the call, results, and ints of 32 bits."""
     workload = ctx.workload("probed", calls=CALLS, nap_ms=1)

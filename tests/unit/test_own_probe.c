@@ -130,18 +130,20 @@ static void test_text(void **state)
 		bool enters, returns;
 		const char *has, *hasnt;
 	} rows[] = {
-		{"x = p:a:b", OWN_TIME, true, true, "probe_time(2, now_ns, &call)", "v0"},
-		{"x=p:a:b()", OWN_COUNT, true, false, "probe_count(2)", "return(struct"},
-		{"x = p:a:b(ret:bytes)", OWN_VALUE, false, true, "probe_amount(2, (__s64)v0)",
+		{"x = p:a:b", OWN_TIME, true, true, "probe_time(ctx, 2, now_ns, &call)", "v0"},
+		{"x=p:a:b()", OWN_COUNT, true, false, "probe_count(ctx, 2)", "return(struct"},
+		{"x = p:a:b(ret:bytes)", OWN_VALUE, false, true, "probe_amount(ctx, 2, (__s64)v0)",
 		 "entry(struct"},
 		{"x = p:a:b(arg2)", OWN_VALUE, true, false,
-		 "v0 = PROBE_ARGUMENT(2);\n\tprobe_amount(2, (__s64)(__s32)v0)", "return(struct"},
-		{"x = p:a:b(ret:str)", OWN_EACH, false, true, "probe_each(2, probe_text(v0, 0))",
-		 "(__s64)"},
-		{"x = k:a.isra.0", OWN_TIME, true, true, "probe_time(2, now_ns, &call)", "v0"},
-		{"x = k:f(arg2:str)", OWN_EACH, true, false, "probe_each(2, probe_text(v0, 1))",
+		 "v0 = PROBE_ARGUMENT(2);\n\tprobe_amount(ctx, 2, (__s64)(__s32)v0)",
 		 "return(struct"},
-		{"x = t:b(arg1:hex)", OWN_EACH, true, false, "probe_each(2, v0)", "probe_text"},
+		{"x = p:a:b(ret:str)", OWN_EACH, false, true,
+		 "probe_each(ctx, 2, probe_text(v0, 0))", "(__s64)"},
+		{"x = k:a.isra.0", OWN_TIME, true, true, "probe_time(ctx, 2, now_ns, &call)", "v0"},
+		{"x = k:f(arg2:str)", OWN_EACH, true, false,
+		 "probe_each(ctx, 2, probe_text(v0, 1))", "return(struct"},
+		{"x = t:b(arg1:hex)", OWN_EACH, true, false, "probe_each(ctx, 2, v0)",
+		 "probe_text"},
 		{"x = p:a:b(ret) if arg3 > 64K", OWN_VALUE, true, true,
 		 "v1 = PROBE_KEPT(3);\n\tif (!(((__s64)v1 > (__s64)0x10000ull)))", NULL},
 		{"x = u:f:b(arg1) if arg2 > 1", OWN_VALUE, true, false,
@@ -155,7 +157,7 @@ static void test_text(void **state)
 		 "\t\tv1 = (__u64)(__s64)(__u8)(PROBE_REGISTER(3) >> 8);\n"
 		 "\t} else {\n\t\treturn 0;\n\t}\n",
 		 "return(struct"},
-		{"x = u:f:b", OWN_COUNT, true, false, "probe_count(2)", "at =="},
+		{"x = u:f:b", OWN_COUNT, true, false, "probe_count(ctx, 2)", "at =="},
 		{"x = t:c:b(arg1:ns) if !(arg1=-1||arg2:hex>0xffffffffffffffff) && arg2 <= 2us",
 		 OWN_VALUE, true, false,
 		 "if (!(!(((__s64)v0 == (__s64)0xffffffffffffffffull) || "

@@ -35,6 +35,7 @@ struct live_config {
 	uint32_t traces;	    /* --trace, --probe: kinds, bits 1 << LATENCY_x */
 	uint32_t traces_unasked;    /* those that are done without where the host has no probe */
 	struct own_probes *own;	    /* --probe: kernel/own_probe.h; NULL: none */
+	bool own_events;	    /* --events: each event of --probe is reported by itself */
 	int64_t probe_budget;	    /* --probe-budget: tenths of a percent of a CPU */
 	int64_t slower_us;	    /* --slower: least duration of single events; 0: none */
 	bool events;		    /* single events are reported */

@@ -140,6 +140,10 @@ void live_describe(struct source *source, struct source_status *status)
 	if (live->context.config.own)
 		source_status_miss(status, "events of --probe whose values could not be read",
 				   live->growth.earlier.probe_unread + counters.probe_unread);
+	if (live->context.config.own)
+		source_status_miss_any(
+			status, "stacks of events of --probe (more different ones than are kept)",
+			live->growth.earlier.probe_stacks + counters.probe_stacks);
 	if (kernel->compiled.maps[KERNEL_MAP_BLOCK] >= 0) {
 		source_status_miss(status, "requests to block devices (too many in flight)",
 				   live->growth.earlier.block_full + counters.block_full);

@@ -610,6 +610,7 @@ int live_own_begin(struct live *live, struct error *e)
 	}
 	if (!own || err)
 		return err;
+	own->stacks |= (live->context.wants.needs & (NEED_USTACK | NEED_KSTACK)) != 0;
 	own_probes_rows_fill(own);
 	return budget_begin(live, own, e);
 }

@@ -388,21 +388,23 @@ void live_stacks_done(struct live_stacks *stacks)
 	stacks->needs = 0;
 }
 
-static void pending_fill(struct live_stacks *stacks, const struct pending_stack *reporting)
+void live_stacks_words_fill(struct live_stacks *stacks, uint32_t user_number,
+			    uint32_t kernel_number, struct sample *sample)
 {
-	struct sample *sample = &stacks->samples[reporting->sample];
 	bool folded = stacks->needs & (NEED_STACK | NEED_UFILES);
 	struct stack_words user = {0}, kernel = {0};
 	bool named = true;
 
-	if (reporting->user != STACK_NONE) {
-		user = stack_table_words(&stacks->table, reporting->user, folded);
-		named = stacks->table.stacks[reporting->user].reported;
+	if (user_number != STACK_NONE) {
+		user = stack_table_words(&stacks->table, user_number, folded);
+		named = stacks->table.stacks[user_number].reported;
 	}
-	if (reporting->kernel != STACK_NONE) {
-		kernel = stack_table_words(&stacks->table, reporting->kernel, folded);
-		named = named && stacks->table.stacks[reporting->kernel].reported;
+	if (kernel_number != STACK_NONE) {
+		kernel = stack_table_words(&stacks->table, kernel_number, folded);
+		named = named && stacks->table.stacks[kernel_number].reported;
 	}
+	sample->stack.ustack = live_stack_hash(stacks, user_number);
+	sample->stack.kstack = live_stack_hash(stacks, kernel_number);
 	sample->stack.names_open = !named;
 	sample->stack.ufunc = user.function;
 	sample->stack.ufuncs = user.path;
@@ -411,6 +413,13 @@ static void pending_fill(struct live_stacks *stacks, const struct pending_stack 
 	sample->stack.ufiles = user.files;
 	if (folded)
 		sample->stack.both = stack_of_halves(user.folded, kernel.folded, name_transient);
+}
+
+static void pending_fill(struct live_stacks *stacks, const struct pending_stack *reporting)
+{
+	struct sample *sample = &stacks->samples[reporting->sample];
+
+	live_stacks_words_fill(stacks, reporting->user, reporting->kernel, sample);
 	live_wakers_fill(stacks, sample);
 }
 

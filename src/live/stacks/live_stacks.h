@@ -36,6 +36,10 @@ void live_stacks_add(struct live_stacks *stacks, const struct thread_state *reco
 /* Ends a batch: reads the stacks that wait, and fills the words of all its samples. */
 void live_stacks_fill_pending(struct live_stacks *stacks);
 
+/* Fills hashes and words of a sample that has these stacks: numbers of the table, or STACK_NONE. */
+void live_stacks_words_fill(struct live_stacks *stacks, uint32_t user, uint32_t kernel,
+			    struct sample *sample);
+
 void live_stacks_ways(const struct live_stacks *stacks, struct text *to); /* lines for -v */
 /* Adds what the footer of a report says. */
 void live_stacks_describe(const struct live_stacks *stacks, struct source_status *status);
