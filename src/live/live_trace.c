@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define PROC "/proc"
+#define NAMES_WAIT_NS (300 * NS_PER_MS) /* stacks of probes wait so long for names */
 
 _Static_assert(HISTOGRAM_BUCKETS == LATENCY_BUCKETS &&
 		       HISTOGRAM_FIRST_NS == 1 << (LATENCY_SHIFT + 1),
@@ -263,17 +264,18 @@ static void event_take(void *to, const struct trace_event *event)
 							       : (int64_t)event->duration_ns);
 }
 
-static void stacks_want(struct live_stacks *stacks, const struct latency_key *key)
+static void stacks_want(struct live_stacks *stacks, const struct latency_key *key, int64_t until_ns)
 {
 	const struct trace_row *row = trace_row_of(key->kind);
 
 	if (row && row->own)
-		live_own_stacks_want(stacks, key);
+		live_own_stacks_want(stacks, key, until_ns);
 }
 
 void live_events(struct live_context *context, struct live_stacks *stacks, uint64_t needs,
 		 event_callback *take, void *to)
 {
+	const int64_t until_ns = clock_monotonic_ns() + NAMES_WAIT_NS;
 	struct event_reader *reader = &context->kernel.events;
 	struct reported reported = {context,
 				    stacks,
@@ -286,8 +288,8 @@ void live_events(struct live_context *context, struct live_stacks *stacks, uint6
 	event_reader_read(reader);
 	if (own_have_stacks(context, stacks) && reader->count) {
 		for (size_t i = 0; i < reader->count; i++)
-			stacks_want(stacks, &reader->events[i].key);
-		live_own_stacks_wait(stacks);
+			stacks_want(stacks, &reader->events[i].key, until_ns);
+		stack_names_wait(stacks->names, until_ns);
 	}
 	event_reader_give(reader, event_take, &reported);
 }
@@ -328,7 +330,7 @@ int live_traced(struct live_context *context, struct live_stacks *stacks, bool a
 	struct traced traced = {context, stacks, needs, take, to};
 	const struct work_sleep *sleeps;
 	size_t sleep_count;
-	int64_t now_ns = clock_monotonic_ns();
+	int64_t now_ns = clock_monotonic_ns(), until_ns = now_ns + NAMES_WAIT_NS;
 	int err = all ? latency_reader_finish(reader, now_ns) : latency_reader_turn(reader, now_ns);
 
 	if (err)
@@ -336,8 +338,8 @@ int live_traced(struct live_context *context, struct live_stacks *stacks, bool a
 				 strerror(-err));
 	if (own_have_stacks(context, stacks) && reader->count) {
 		for (size_t i = 0; i < reader->count; i++)
-			stacks_want(stacks, &reader->keys[i]);
-		live_own_stacks_wait(stacks);
+			stacks_want(stacks, &reader->keys[i], until_ns);
+		stack_names_wait(stacks->names, until_ns);
 	}
 	latency_reader_take(reader, latency_take, &traced);
 	if (!all) /* of pieces that are still in the kernel */

@@ -8,7 +8,7 @@
 
 #include <bcc/libbpf.h>
 
-#define NAMES_WAIT_NS (300 * NS_PER_MS)
+#define OPENING_NS (10 * NS_PER_MS)
 
 struct own_stacks {
 	uint32_t user, kernel; /* numbers in the table, or STACK_NONE */
@@ -82,19 +82,21 @@ static struct own_stacks stacks_take(struct live_stacks *stacks, const struct la
 	return taken;
 }
 
-void live_own_stacks_want(struct live_stacks *stacks, const struct latency_key *key)
+void live_own_stacks_want(struct live_stacks *stacks, const struct latency_key *key,
+			  int64_t until_ns)
 {
-	const struct own_stacks taken = stacks_take(stacks, key);
+	uint64_t refused = stacks->modules.refused;
+	struct own_stacks taken = stacks_take(stacks, key);
 
+	while (stacks->modules.refused > refused && clock_monotonic_ns() < until_ns) {
+		module_table_next_scan(&stacks->modules, OPENING_NS);
+		refused = stacks->modules.refused;
+		taken = stacks_take(stacks, key);
+	}
 	if (taken.user != STACK_NONE)
 		stack_table_want(&stacks->table, taken.user);
 	if (taken.kernel != STACK_NONE)
 		stack_table_want(&stacks->table, taken.kernel);
-}
-
-void live_own_stacks_wait(struct live_stacks *stacks)
-{
-	stack_names_wait(stacks->names, clock_monotonic_ns() + NAMES_WAIT_NS);
 }
 
 void live_own_stacks_fill(struct live_stacks *stacks, const struct latency_key *key,

@@ -10,10 +10,10 @@
 
 struct latency_key;
 
-/* Has the names of a key's stacks looked for. */
-void live_own_stacks_want(struct live_stacks *stacks, const struct latency_key *key);
-/* Waits some time for the names that are wanted. */
-void live_own_stacks_wait(struct live_stacks *stacks);
+/* Opens the files of a key's stacks, and has their names looked for. until_ns: files have shares of
+ * time; those that need more get more until then (monotonic). */
+void live_own_stacks_want(struct live_stacks *stacks, const struct latency_key *key,
+			  int64_t until_ns);
 /* Fills the stacks of a sample of the key's thread. */
 void live_own_stacks_fill(struct live_stacks *stacks, const struct latency_key *key,
 			  struct sample *who);
