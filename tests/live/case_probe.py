@@ -1,6 +1,7 @@
 """The user's own probes, against a workload that knows its calls, their times, arguments and results."""
 import os
 import signal
+import time
 
 import truth
 from parts import Postgres, Session
@@ -161,6 +162,28 @@ def probe_stacks(ctx):
     naps = {stack: count for stack, count in left.items() if "nanosleep" in stack}
     check(CALLS <= sum(naps.values()) <= CALLS + 20, "%d of %d naps: %s", sum(naps.values()), CALLS, left)
     check(all(stack.endswith("schedule_[k]") for stack in naps), "%s", naps)
+
+
+@case
+def probe_rates_told(ctx):
+    """Before hot functions are probed the rate to expect is said: by the kernel's own counter, or the order of magnitude; of others nothing."""
+    workload = ctx.workload("probed", calls=10, nap_ms=2)
+    own = ["--probe", "left = t:sched:sched_switch", "--probe", "nap = p:workload:probed_nap()", "--probe", "freed = t:kfree if arg1 = 0"]
+    before_ns, before = time.monotonic_ns(), switches()
+    tool = ctx.plain("--csv", "-i", 1, "-d", 2, "-g", "tid", "-p", workload.tgid, *own)
+    tool.wait(START_S + 30 * SLOW)
+    rate = (switches() - before) * 10 ** 9 / (time.monotonic_ns() - before_ns)
+    told = {line.split("'")[1]: line for line in tool.err.splitlines() if line.startswith("tsnap: probe '")}
+    check(set(told) == {"left", "freed"}, "%s", tool.err)
+    said = int(told["left"].split(" is reached ")[1].split()[0])
+    # a fifth of a second, of some that were busier or not
+    check(rate / 20 <= said <= rate * 20 and "(ctxt of /proc/stat)" in told["left"], "%d a second: %s", rate, told["left"])
+    check("kfree is hot: up to 1000000 times a second" in told["freed"] and " of a CPU; it is detached if" in told["freed"], "%s", told["freed"])
+
+
+def switches():
+    with open("/proc/stat", encoding="ascii") as stat:
+        return int(next(line for line in stat if line.startswith("ctxt ")).split()[1])
 
 
 @case

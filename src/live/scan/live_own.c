@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "live/scan/live_own.h"
+#include "live/scan/live_own_rate.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/names.h"
@@ -612,7 +613,10 @@ int live_own_begin(struct live *live, struct error *e)
 		return err;
 	own->stacks |= (live->context.wants.needs & (NEED_USTACK | NEED_KSTACK)) != 0;
 	own_probes_rows_fill(own);
-	return budget_begin(live, own, e);
+	err = budget_begin(live, own, e);
+	if (!err)
+		live_own_rates_tell(own, live->context.config.probe_budget);
+	return err;
 }
 
 /* Reads what a probe has cost since its programs were loaded. *calls: runs of its first program. */
