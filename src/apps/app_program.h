@@ -33,6 +33,7 @@ struct app_reader {
 	int64_t since_ns;  /* since when the thread has not run; 0: not known */
 	int64_t inner_pid; /* id of the process in its own pid namespace */
 	int64_t parent;	   /* its parent process */
+	bool parent_same;  /* that runs the same program: nothing is read of another one */
 	/* addresses of the program's symbols in the process; 0: the file exports no such name */
 	uint64_t symbols[APP_SYMBOLS_MAX];
 	/* the 8 bytes that were there when app_words() read them; 0 also where there is no symbol,
@@ -92,9 +93,9 @@ uint64_t app_pointer(struct app_reader *reader);
 /* Reads memory that the process shares with its parent, from which it was forked: what the process
  * itself has not used yet may be in no page of its own. */
 bool app_read_shared(struct app_reader *reader, uint64_t address, void *to, size_t bytes);
-/* Reads memory that the process shares with others of its parent's, at the same address, and in
- * which only the thread itself writes what is read: one read of a page serves for all of them that
- * have not run since. What is read must show whose it is. */
+/* Reads memory that the process shares with its parent and others of that one's, at the same
+ * address, and in which only the thread itself writes what is read: one read serves for all of them
+ * that have not run since. What is read must show whose it is. */
 bool app_read_kin(struct app_reader *reader, uint64_t address, void *to, size_t bytes);
 /* The child of the process' parent that has this id in the process' pid namespace; 0: there is
  * none. */

@@ -45,7 +45,10 @@
 #define SIBLINGS_MAX 1000
 #define SPAN_BYTES 1024
 #define OPEN_MOST 512 /* processes whose memory stays open */
-#define PAGES 512     /* that processes of a server share */
+/* Memory that processes of a server share is read in windows: a server's rows for its processes lie
+ * side by side, and one read of some pages takes no longer than two of one page each. */
+#define WINDOWS 64
+#define WINDOW_BYTES 32768
 #define PAGE_BYTES 4096
 
 /* What processes have in common that were forked by one, without an exec since: where their program
@@ -59,12 +62,13 @@ struct app_family {
 	const void *version;
 };
 
-/* A page that processes which were forked by one share. */
-struct app_page {
-	uint64_t address;
+/* Memory that processes which were forked by one share. */
+struct app_window {
+	uint64_t start;
 	int64_t parent;
-	int64_t read_ns; /* when the read began; 0: there is none */
-	char bytes[PAGE_BYTES];
+	int64_t read_ns;       /* when the read began; 0: there is none */
+	uint64_t from, behind; /* addresses of what was read of it */
+	char bytes[WINDOW_BYTES];
 };
 
 /* Symbols of a program's file. */
@@ -108,7 +112,7 @@ struct apps {
 	app_pointer_reader *read_pointer;
 	bool hides_texts;
 	struct variable_seen seen[PROGRAM_VARIABLES_MAX];
-	struct app_page *pages; /* by hash, PAGES of them; NULL: none was wanted */
+	struct app_window *windows; /* by address, WINDOWS of them; NULL: none was wanted */
 	struct cache processes, families, threads, files, variables, golang_files;
 	struct user_memory memory;
 	unsigned int open_count, open_most; /* processes whose memory is open */
@@ -272,7 +276,7 @@ void apps_free(struct apps *apps)
 	cache_done(&apps->variables);
 	cache_done(&apps->golang_files);
 	user_memory_sweep(&apps->memory, INT64_MAX);
-	free(apps->pages);
+	free(apps->windows);
 	free(apps);
 }
 
@@ -350,41 +354,72 @@ uint64_t app_pointer(struct app_reader *reader)
 	return reader->pointer;
 }
 
-/* Returns the page, or NULL: it is not in the process' memory. */
-static const struct app_page *page_read(struct app_reader *reader, uint64_t address)
+/* Reads memory of the process' parent, if that runs the same program. Returns the count of bytes
+ * that are in memory there, or 0. */
+static size_t parent_read(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
 	struct apps *apps = reader->apps;
-	struct app_page *page;
-	int64_t began_ns;
+	ssize_t got =
+		reader->parent_same
+			? user_memory_read_again(&apps->memory, apps->root, reader->parent,
+						 reader->parent, reader->now_ns, address, to, bytes)
+			: 0;
 
-	if (!apps->pages)
-		apps->pages = memory_get(PAGES * sizeof(*apps->pages));
-	page = &apps->pages[hash_u64(address ^ (uint64_t)reader->parent) % PAGES];
-	if (page->address == address && page->parent == reader->parent &&
-	    page->read_ns > reader->since_ns)
-		return page;
-	began_ns = clock_monotonic_ns();
-	page->read_ns = 0;
-	if (memory_read(reader, address, page->bytes, sizeof(page->bytes)) != sizeof(page->bytes))
-		return NULL;
-	page->address = address;
-	page->parent = reader->parent;
-	page->read_ns = began_ns;
-	return page;
+	return got > 0 ? (size_t)got : 0;
+}
+
+/* Reads the window of a page: of the parent, which has set up all that the processes share, or from
+ * that page on of the process itself, which has used little else of it. */
+static void window_read(struct app_reader *reader, struct app_window *window, uint64_t page)
+{
+	const uint64_t start = page - page % WINDOW_BYTES, enough = page + PAGE_BYTES;
+	const int64_t began_ns = clock_monotonic_ns();
+	char *bytes = window->bytes + (page - start);
+	const size_t size = WINDOW_BYTES - (page - start);
+
+	window->start = window->from = start;
+	window->parent = reader->parent;
+	window->behind = start + parent_read(reader, start, window->bytes, WINDOW_BYTES);
+	if (window->behind < enough) {
+		window->from = page;
+		window->behind = page + parent_read(reader, page, bytes, size);
+	}
+	if (window->behind < enough)
+		window->behind = page + memory_read(reader, page, bytes, size);
+	window->read_ns = began_ns;
+}
+
+/* Returns the page's bytes, or NULL: it is not in memory. */
+static const char *page_get(struct app_reader *reader, uint64_t page)
+{
+	struct apps *apps = reader->apps;
+	struct app_window *window;
+
+	if (!apps->windows)
+		apps->windows = memory_get(WINDOWS * sizeof(*apps->windows));
+	window = &apps->windows[(page / WINDOW_BYTES + hash_u64((uint64_t)reader->parent)) %
+				WINDOWS];
+	if (window->start != page - page % WINDOW_BYTES || window->parent != reader->parent ||
+	    window->read_ns <= reader->since_ns || window->from > page ||
+	    window->behind < page + PAGE_BYTES)
+		window_read(reader, window, page);
+	return window->from <= page && window->behind >= page + PAGE_BYTES
+		       ? window->bytes + (page - window->start)
+		       : NULL;
 }
 
 bool app_read_kin(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
-	if (!reader->since_ns || address < PAGE_BYTES || address > INT64_MAX - bytes)
+	if (!reader->since_ns || address < PAGE_BYTES || address > INT64_MAX - WINDOW_BYTES - bytes)
 		return app_read(reader, address, to, bytes);
 	while (bytes) {
 		uint64_t within = address % PAGE_BYTES;
 		size_t part = PAGE_BYTES - within < bytes ? PAGE_BYTES - within : bytes;
-		const struct app_page *page = page_read(reader, address - within);
+		const char *page = page_get(reader, address - within);
 
 		if (!page)
 			return app_read(reader, address, to, bytes);
-		memcpy(to, page->bytes + within, part);
+		memcpy(to, page + within, part);
 		to = (char *)to + part;
 		address += part;
 		bytes -= part;
@@ -395,10 +430,7 @@ bool app_read_kin(struct app_reader *reader, uint64_t address, void *to, size_t 
 bool app_read_shared(struct app_reader *reader, uint64_t address, void *to, size_t bytes)
 {
 	return app_read(reader, address, to, bytes) ||
-	       (address && reader->parent > 0 &&
-		user_memory_read_again(&reader->apps->memory, reader->apps->root, reader->parent,
-				       reader->parent, reader->now_ns, address, to,
-				       bytes) == (ssize_t)bytes);
+	       (address && parent_read(reader, address, to, bytes) == bytes);
 }
 
 struct sibling_walk {
@@ -552,7 +584,7 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 	const struct stack_thread thread = {.pid = pid, .tid = tid, .now_ns = now_ns};
 	struct app_family *family;
 	struct proc_stat stat;
-	char path[PATH_MAX];
+	char path[PATH_MAX], parent_path[PATH_MAX];
 	bool added;
 
 	process->program = NULL;
@@ -565,6 +597,11 @@ static void process_look(struct apps *apps, struct app_process *process, int64_t
 	process->reader.inner_pid = thread_inner_tid(apps->root, thread.pid);
 	process->reader.parent =
 		proc_stat_read(apps->root, thread.pid, thread.pid, &stat) ? 0 : stat.ppid;
+	process->reader.parent_same =
+		process->reader.parent > 0 &&
+		proc_link_read(apps->root, process->reader.parent, process->reader.parent, "exe",
+			       parent_path, sizeof(parent_path)) > 0 &&
+		!strcmp(path, parent_path);
 	family = cache_get(&apps->families, (uint64_t)process->reader.parent, now_ns, &added);
 	if (!process->failed && family->program == process->program &&
 	    now_ns - family->read_ns < KNOWN_OLD_NS) {
