@@ -15,6 +15,7 @@
 #include "report/report.h"
 
 struct renderer;
+struct replayed_hosts;
 
 enum mode {
 	MODE_REPORT,
@@ -78,7 +79,9 @@ struct config {
 	char **replay_more;	    /* further names after --replay's, up to a NULL; NULL: none */
 	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
 	struct recording_part part; /* --from, --to as times */
-	const char *against;	    /* --against as typed: times, or a recording; NULL: none */
+	/* of a replay of recordings of several hosts (cli/hosts.h); NULL: of any other run */
+	struct replayed_hosts *hosts;
+	const char *against; /* --against as typed: times, or a recording; NULL: none */
 	bool against_is_time;
 	struct recording_part against_part; /* these times; of another recording: all of it */
 	const char *snapshot;		    /* --snapshot: a file */

@@ -3,10 +3,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/signals.h"
-#include "cli/part_table.h"
 #include "recording/recording.h"
-#include "render/renderer.h"
-#include "report/host_join.h"
+#include "report/column_list.h"
 #include "report/value.h"
 #include "sample/needs_table.h"
 
@@ -36,42 +34,63 @@ struct hosts {
 	const struct config *config;
 	const struct filter *filter; /* of samples whose chains are joined */
 	struct filter all;	     /* of the recordings: others are at the end of chains */
-	const char *names[JOIN_HOSTS_MAX];
 	struct host_reader readers[JOIN_HOSTS_MAX];
 	size_t count;
-	struct host_join join;
+	struct joined_hosts found;
 	int64_t period_us, at_us; /* length of a scan of all; end of the last one */
 	int64_t silent_us;
 	struct sample *samples;
 	size_t capacity;
-	uint64_t lacking; /* hosts whose recordings lack the columns to join by, a bit each */
 };
 
-int hosts_count(const struct config *config, size_t *count, struct error *e)
+int hosts_find(const struct config *config, struct replayed_hosts *hosts, struct error *e)
 {
-	const char *hosts[JOIN_HOSTS_MAX], **paths = config_replay_paths(config);
-	int err = recording_hosts(paths, &config->part, hosts, JOIN_HOSTS_MAX, count, e);
+	const char **paths = config_replay_paths(config);
+	int err = config->report.chains ? recording_twice_check(paths, e) : 0;
 
+	if (!err)
+		err = recording_hosts(paths, &config->part, hosts->hosts, JOIN_HOSTS_MAX,
+				      &hosts->count, e);
+	hosts->at = hosts->count;
 	free(paths);
 	return err;
+}
+
+void hosts_done(struct replayed_hosts *hosts)
+{
+	for (size_t i = 0; i < hosts->count; i++)
+		index_clear(&hosts->ranks[i]);
+}
+
+void hosts_config(const struct config *config, size_t host, struct config *one)
+{
+	*one = *config;
+	one->part.host = config->hosts->hosts[host].name;
+	if (one->against_is_time)
+		one->against_part.host = one->part.host;
+	if (!config->hosts->hosts[host].path)
+		return;
+	one->replay = config->hosts->hosts[host].path;
+	one->replay_more = NULL;
 }
 
 /* --- readers */
 
 static int readers_open(struct hosts *hosts, uint64_t needs, struct error *e)
 {
-	const char **paths = config_replay_paths(hosts->config);
 	int err = 0;
 
 	for (size_t i = 0; !err && i < hosts->count; i++) {
-		struct recording_part part = hosts->config->part;
+		const char **paths;
+		struct config one;
 
+		hosts_config(hosts->config, i, &one);
+		paths = config_replay_paths(&one);
 		hosts->readers[i] = (struct host_reader){0};
-		part.host = hosts->names[i];
-		err = recording_open(paths, &part, &hosts->all, needs, &hosts->readers[i].source,
-				     e);
+		err = recording_open(paths, &one.part, &hosts->all, needs,
+				     &hosts->readers[i].source, e);
+		free(paths);
 	}
-	free(paths);
 	return err;
 }
 
@@ -130,7 +149,7 @@ static int reader_first(struct hosts *hosts, struct host_reader **first, struct 
 static int common_check(const struct hosts *hosts, const int64_t *begins_us, struct error *e)
 {
 	char end[CLOCK_ISO_SIZE], begin[CLOCK_ISO_SIZE];
-	const struct host_clock *clocks = hosts->join.clocks;
+	const struct host_clock *clocks = hosts->found.join.clocks;
 	size_t early = 0, late = 0;
 
 	for (size_t i = 0; i < hosts->count; i++) {
@@ -149,7 +168,8 @@ static int common_check(const struct hosts *hosts, const int64_t *begins_us, str
 	return error_set(e, ENODATA, EXIT_FAILED,
 			 "the recordings have no time in common: that of %s ends at %s, that of %s "
 			 "begins at %s",
-			 hosts->names[early], end, hosts->names[late], begin);
+			 hosts->found.join.hosts[early].name, end,
+			 hosts->found.join.hosts[late].name, begin);
 }
 
 /* Notes which recordings lack a column to join by. */
@@ -162,7 +182,7 @@ static void lacking_note(struct hosts *hosts)
 			struct source *source = hosts->readers[i].source;
 
 			if (source->lacks && source->lacks(source, sample_column_find(names[j])))
-				hosts->lacking |= UINT64_C(1) << i;
+				hosts->found.lacking |= UINT64_C(1) << i;
 		}
 }
 
@@ -179,7 +199,7 @@ static int clocks_read(struct hosts *hosts, struct error *e)
 			begin_us = begins_us[i];
 	}
 	while (!err && reader && reader->scan.time_us < begin_us + TIMED_US && !signals_stop()) {
-		host_join_time(&hosts->join, (size_t)(reader - hosts->readers),
+		host_join_time(&hosts->found.join, (size_t)(reader - hosts->readers),
 			       reader->scan.time_us, reader->scan.samples, reader->scan.count);
 		reader->ahead = false;
 		err = reader_first(hosts, &reader, e);
@@ -187,7 +207,7 @@ static int clocks_read(struct hosts *hosts, struct error *e)
 	if (err)
 		return err;
 	lacking_note(hosts);
-	host_join_find_clocks(&hosts->join);
+	host_join_find_clocks(&hosts->found.join);
 	return common_check(hosts, begins_us, e);
 }
 
@@ -195,7 +215,7 @@ static int clocks_read(struct hosts *hosts, struct error *e)
 
 static int64_t time_there(const struct hosts *hosts, size_t host)
 {
-	return hosts->readers[host].scan.time_us - hosts->join.clocks[host].ahead_us;
+	return hosts->readers[host].scan.time_us - hosts->found.join.clocks[host].ahead_us;
 }
 
 /* Reads on until all scans before that time are held. 0, or -errno as next() of a source. */
@@ -211,7 +231,7 @@ static int scans_hold(struct hosts *hosts, int64_t until_us, struct error *e)
 				return err;
 			if (!reader->ahead || time_there(hosts, i) >= until_us)
 				break;
-			host_join_add(&hosts->join, i, time_there(hosts, i), &reader->scan);
+			host_join_add(&hosts->found.join, i, time_there(hosts, i), &reader->scan);
 			reader->ahead = false;
 		}
 	}
@@ -222,7 +242,7 @@ static bool all_have(const struct hosts *hosts, int64_t time_us)
 {
 	for (size_t i = 0; i < hosts->count; i++)
 		if (hosts->readers[i].ended &&
-		    hosts->readers[i].last_us - hosts->join.clocks[i].ahead_us < time_us)
+		    hosts->readers[i].last_us - hosts->found.join.clocks[i].ahead_us < time_us)
 			return false;
 	return true;
 }
@@ -230,7 +250,7 @@ static bool all_have(const struct hosts *hosts, int64_t time_us)
 /* Takes a host's samples of a time. Returns the number of samples so far. */
 static size_t samples_take(struct hosts *hosts, size_t host, int64_t end_us, size_t count)
 {
-	const struct joined_host *of = &hosts->join.hosts[host];
+	const struct joined_host *of = &hosts->found.join.hosts[host];
 
 	for (size_t i = 0; i < of->count; i++) {
 		const struct host_scan *scan = &of->scans[i];
@@ -239,11 +259,14 @@ static size_t samples_take(struct hosts *hosts, size_t host, int64_t end_us, siz
 			continue;
 		for (size_t j = 0; j < scan->count; j++) {
 			struct sample sample = scan->samples[j];
+			struct join_path path;
 
-			host_join_fill(&hosts->join, host, scan, &sample);
+			host_join_fill(&hosts->found.join, host, scan, &sample, &path);
 			if (!filter_accepts(hosts->filter, &sample))
 				continue;
-			host_join_name(&hosts->join, host, &sample);
+			host_waits_add(&hosts->found.waits, &hosts->found.join, host,
+				       &scan->samples[j], &path);
+			host_join_name(&hosts->found.join, host, &sample);
 			sample.scan.time_us = scan->time_us;
 			hosts->samples = memory_grow(hosts->samples, &hosts->capacity, count + 1,
 						     sizeof(*hosts->samples));
@@ -271,7 +294,7 @@ static int hosts_next(struct source *source, struct scan *scan, struct error *e)
 			return 0;
 		for (size_t i = 0; i < hosts->count; i++)
 			count = samples_take(hosts, i, end_us, count);
-		host_join_forget(&hosts->join, end_us - held_us);
+		host_join_forget(&hosts->found.join, end_us - held_us);
 		hosts->at_us = end_us;
 		if (!count) {
 			hosts->silent_us += hosts->period_us;
@@ -295,7 +318,7 @@ static void hosts_describe(struct source *source, struct source_status *status)
 
 	for (size_t i = 0; i < hosts->count; i++) {
 		hosts->readers[i].source->describe(hosts->readers[i].source, i ? one : status);
-		text_add_format(&names, "%s%s", i ? ", " : "", hosts->names[i]);
+		text_add_format(&names, "%s%s", i ? ", " : "", hosts->found.join.hosts[i].name);
 		for (size_t j = 0; i && j < one->missed_count; j++)
 			source_status_add(status, &one->missed[j]);
 		if (i && status->cpus != ABSENT)
@@ -324,7 +347,8 @@ static void hosts_close(struct source *source)
 	struct hosts *hosts = (struct hosts *)source;
 
 	readers_close(hosts);
-	host_join_done(&hosts->join);
+	host_join_done(&hosts->found.join);
+	host_waits_clear(&hosts->found.waits);
 	free(hosts->samples);
 	free(hosts);
 }
@@ -357,8 +381,8 @@ int hosts_open(const struct config *config, struct filter *filter, uint64_t need
 	       struct source **source, struct error *e)
 {
 	struct hosts *hosts = memory_get(sizeof(*hosts));
-	const char **paths = config_replay_paths(config);
-	int err;
+	struct column_list findings = {0}; /* causes are compared with those */
+	int err = column_list_add(&findings, "findings", true, e);
 
 	hosts->source = (struct source){.next = hosts_next,
 					.describe = hosts_describe,
@@ -367,20 +391,21 @@ int hosts_open(const struct config *config, struct filter *filter, uint64_t need
 	hosts->config = config;
 	hosts->filter = filter;
 	hosts->all.all_states = true;
-	err = recording_hosts(paths, &config->part, hosts->names, JOIN_HOSTS_MAX, &hosts->count, e);
+	hosts->count = config->hosts->count;
 	for (size_t i = 0; i < hosts->count; i++)
-		host_join_add_host(&hosts->join, hosts->names[i]);
+		host_join_add_host(&hosts->found.join, config->hosts->hosts[i].name);
 	if (!err)
 		err = readers_open(hosts, sample_needs_close(NEEDS_JOIN), e);
 	if (!err)
 		err = clocks_read(hosts, e);
 	readers_close(hosts);
 	if (!err)
-		err = readers_open(
-			hosts, sample_needs_close(needs | filter_needs(filter) | NEEDS_JOIN), e);
+		err = readers_open(hosts,
+				   sample_needs_close(needs | filter_needs(filter) | NEEDS_JOIN |
+						      column_list_needs(&findings)),
+				   e);
 	if (!err)
 		err = scans_begin(hosts, e);
-	free(paths);
 	if (err)
 		hosts_close(&hosts->source);
 	else
@@ -388,107 +413,7 @@ int hosts_open(const struct config *config, struct filter *filter, uint64_t need
 	return err;
 }
 
-/* --- what a report says of it */
-
-struct hosts_words {
-	const struct hosts *hosts; /* NULL: the source is another one */
-};
-
-static int hosts_begin(void *state, struct report *report)
+struct joined_hosts *hosts_joined(struct source *source)
 {
-	(void)state;
-	return report->options->replay && report->for_people && report->config->chains;
+	return source->next == hosts_next ? &((struct hosts *)source)->found : NULL;
 }
-
-static int hosts_opened(void *state, struct report *report)
-{
-	struct hosts_words *words = state;
-
-	if (report->source->next == hosts_next)
-		words->hosts = (const struct hosts *)report->source;
-	return 0;
-}
-
-static void ms_add(struct text *line, int64_t us)
-{
-	text_add_decimals(line, us, 3);
-	text_add_string(line, " ms");
-}
-
-static void clock_add(struct text *line, const struct hosts *hosts, size_t host)
-{
-	const struct host_clock *clock = &hosts->join.clocks[host];
-	int64_t us = clock->offset.us;
-
-	if (!clock->known) {
-		text_add_format(line,
-				"Clocks: how that of %s differs is not known, as too few waits "
-				"were seen at both ends, or several differences would do: it is "
-				"taken as it is.",
-				hosts->names[host]);
-		return;
-	}
-	text_add_format(line, "Clocks: that of %s is ", hosts->names[host]);
-	ms_add(line, us < 0 ? -us : us);
-	text_add_format(line, " %s that of %s (", us < 0 ? "behind" : "ahead of",
-			hosts->names[clock->by]);
-	ms_add(line, clock->offset.low_us);
-	text_add_string(line, " to ");
-	ms_add(line, clock->offset.high_us);
-	text_add_format(line, ", by %zu waits that both ends saw).", clock->offset.pairs);
-}
-
-static void ends_add(struct text *line, const struct hosts *hosts)
-{
-	const int64_t *ends = hosts->join.ends;
-	int64_t all = ends[JOIN_THREAD] + ends[JOIN_PROCESS] + ends[JOIN_NOWHERE];
-
-	if (!all) {
-		text_add_string(line, "No thread waited for a connection that leaves its host.");
-	} else if (all == ends[JOIN_NOWHERE]) {
-		text_add_string(line, "No connection is in two of these recordings, so chains end "
-				      "at their host (addresses that are translated on the way do "
-				      "not match).");
-	} else {
-		text_add_string(line, "Of the waits for other hosts ");
-		text_add_decimals(line, ratio(ends[JOIN_THREAD], 1000, all), 1);
-		text_add_string(line, "% lead to the thread that served them, ");
-		text_add_decimals(line, ratio(ends[JOIN_PROCESS], 1000, all), 1);
-		text_add_string(line, "% to its process, and ");
-		text_add_decimals(line, ratio(ends[JOIN_NOWHERE], 1000, all), 1);
-		text_add_string(line, "% to nobody in these recordings. Each is a meeting of two "
-				      "scans: trust shares of many, not single ones.");
-	}
-}
-
-static void hosts_footer(struct text *out, const struct interval *interval, void *state)
-{
-	const struct hosts *hosts = ((struct hosts_words *)state)->hosts;
-	struct text line = {0};
-
-	if (!hosts)
-		return;
-	ends_add(&line, hosts);
-	interval_add_line(out, interval, &line);
-	for (size_t i = 1; i < hosts->count; i++) {
-		text_clear(&line);
-		clock_add(&line, hosts, i);
-		interval_add_line(out, interval, &line);
-	}
-	for (size_t i = 0; i < hosts->count; i++) {
-		text_clear(&line);
-		if (hosts->lacking >> i & 1)
-			text_add_format(&line,
-					"The recording of %s lacks columns that chains are joined "
-					"by (record with -G chains,why,connection,serves).",
-					hosts->names[i]);
-		if (line.length)
-			interval_add_line(out, interval, &line);
-	}
-	text_done(&line);
-}
-
-const struct report_part hosts_part = {.bytes = sizeof(struct hosts_words),
-				       .begin = hosts_begin,
-				       .open = hosts_opened,
-				       .footer = hosts_footer};

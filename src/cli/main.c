@@ -118,31 +118,30 @@ static int replay_open(const struct config *config, struct filter *filter, uint6
 	return err;
 }
 
-/* Reports on a recording, or on those of several hosts, whose chains are joined. */
+/* Reports on a recording, or on those of several hosts. */
 static int replay_run(const struct config *config, struct error *e)
 {
-	struct config joined = *config;
-	size_t hosts = 1;
+	struct replayed_hosts hosts = {0};
+	struct config several = *config;
 	int err = 0;
 
-	if (config->report.chains) {
+	if (config->report.chains || hosts_have_findings(config)) {
 		replay_bound(config);
-		err = hosts_count(config, &hosts, e);
+		err = hosts_find(config, &hosts, e);
 	}
 	if (err)
 		return err;
-	if (hosts < 2)
+	if (hosts.count < 2)
 		return run(config, replay_open, output_complain, e);
-	/* those know of one host: its CPUs, its threads by id, its events */
-	if (config->report.findings || config->report.stacks || config->live.traces)
+	/* those know of one host: its stacks by thread, its events */
+	if (config->report.stacks || config->live.traces)
 		return error_set(e, EINVAL, EXIT_USAGE,
-				 "%s is for the recording of one host: --chains joins those of %zu",
-				 config->report.findings ? "--findings"
-				 : config->report.stacks ? "--stacks"
-							 : "--trace",
-				 hosts);
-	joined.report.raw = true; /* threads of two hosts may have one id */
-	return run(&joined, hosts_open, output_complain, e);
+				 "%s is for the recording of one host: these are of %zu",
+				 config->report.stacks ? "--stacks" : "--trace", hosts.count);
+	several.hosts = &hosts;
+	err = hosts_run(&several, replay_open, output_complain, e);
+	hosts_done(&hosts);
+	return err;
 }
 
 static int snapshot_make(const struct config *config, struct error *e)

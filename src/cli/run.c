@@ -201,6 +201,7 @@ static void run_begin(struct run *run)
 		.verbose = config->report.verbose,
 		.recording = config->replay && !strcmp(config->replay, "-") ? "standard input"
 									    : config->replay,
+		.host = config->part.host,
 		.state = memory_get(renderer->state_bytes + 1),
 	};
 	interval_fit(interval, config->report.all_rows);

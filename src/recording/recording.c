@@ -566,8 +566,7 @@ static int recording_begin(const char *const *paths, const struct recording_part
 	return err;
 }
 
-/* Finds a directory that is named again. 0, or -EINVAL with e. */
-static int twice_check(const char *const *paths, struct error *e)
+int recording_twice_check(const char *const *paths, struct error *e)
 {
 	for (size_t i = 0; paths[i]; i++) {
 		struct stat one, other;
@@ -585,53 +584,56 @@ static int twice_check(const char *const *paths, struct error *e)
 	return 0;
 }
 
-/* Adds the hosts of the files. -E2BIG: there are more than `most`. */
-static int hosts_add(const struct recording_files *files, const char **hosts, size_t most,
-		     size_t *count)
+/* Adds the hosts of the files of a name, from `first` on. -E2BIG: there are more than `most`. */
+static int hosts_add(const struct recording_files *files, size_t first, const char *path,
+		     struct recorded_host *hosts, size_t most, size_t *count)
 {
-	for (size_t i = 0; i < files->count; i++) {
-		const char *host =
+	for (size_t i = first; i < files->count; i++) {
+		const char *name =
 			files->files[i].is_part ? name_of_string(files->files[i].name.host) : NULL;
 		size_t at = 0;
 
-		while (at < *count && hosts[at] != host)
+		while (at < *count && hosts[at].name != name)
 			at++;
-		if (!host || at < *count)
+		if (name && at < *count && hosts[at].path != path)
+			hosts[at].path = NULL;
+		if (!name || at < *count)
 			continue;
 		if (*count == most)
 			return -E2BIG;
-		hosts[(*count)++] = host;
+		hosts[(*count)++] = (struct recorded_host){name, path};
 	}
 	return 0;
 }
 
-int recording_hosts(const char *const *paths, const struct recording_part *part, const char **hosts,
-		    size_t most, size_t *count, struct error *e)
+int recording_hosts(const char *const *paths, const struct recording_part *part,
+		    struct recorded_host *hosts, size_t most, size_t *count, struct error *e)
 {
 	struct recording_files files = {0};
 	const char *strange = NULL;
-	int err = twice_check(paths, e);
+	int err = 0;
 
 	*count = 0;
 	for (size_t i = 0; !err && paths[i]; i++) {
 		struct recording_part typed = *part;
+		size_t first = files.count;
 		char *path = NULL;
 
 		err = paths[1] ? 0 : recording_part_read(paths[i], &path, &typed, e);
 		if (!err)
 			err = recording_files_add(&files, path ? path : paths[i], &typed, e);
+		if (!err && hosts_add(&files, first, paths[i], hosts, most, count))
+			err = error_set(e, E2BIG, EXIT_USAGE,
+					"%s: recordings of more than %zu hosts", *paths, most);
 		free(path);
 	}
-	if (!err && hosts_add(&files, hosts, most, count))
-		err = error_set(e, E2BIG, EXIT_USAGE, "%s: recordings of more than %zu hosts",
-				*paths, most);
 	for (size_t i = 0; i<files.count && * count> 1; i++)
 		if (!files.files[i].is_part)
 			strange = files.files[i].path;
 	if (!err && strange)
 		err = error_set(e, EINVAL, EXIT_USAGE,
-				"%s: its name does not say of which host it is: --chains joins "
-				"directories and files that tsnap -o wrote",
+				"%s: its name does not say of which host it is: directories and "
+				"files that tsnap -o wrote are joined",
 				strange);
 	recording_files_done(&files);
 	return err;

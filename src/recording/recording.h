@@ -23,10 +23,18 @@ int recording_open(const char *const *paths, const struct recording_part *part,
 		   const struct filter *filter, uint64_t needs, struct source **source,
 		   struct error *e);
 
+/* A host that recordings are of. */
+struct recorded_host {
+	const char *name; /* as the names of files have it; interned */
+	const char *path; /* the only one of the names that has files of it; NULL: several have */
+};
+
 /* Finds the hosts that the recordings are of, by the names of their files, in the order in which
- * they are named; none of other files. 0, or -errno with e, also if a directory is named twice. */
-int recording_hosts(const char *const *paths, const struct recording_part *part, const char **hosts,
-		    size_t most, size_t *count, struct error *e);
+ * they are named; none of other files. 0, or -errno with e. */
+int recording_hosts(const char *const *paths, const struct recording_part *part,
+		    struct recorded_host *hosts, size_t most, size_t *count, struct error *e);
+/* Finds a directory that is named twice. 0, or -EINVAL with e. */
+int recording_twice_check(const char *const *paths, struct error *e);
 
 /* Gives the findings of each minute to take, as the recorder found them, also some of the minutes
  * about the part. 0, -EINTR, or -errno with e; without any, take is not called. */

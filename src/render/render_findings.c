@@ -76,10 +76,13 @@ static void add_name(struct text *to, const char *name)
 	text_add_printable(to, name ? name : ABSENT_TEXT);
 }
 
-/* Adds "mariadbd 3399", or "curl (13)". */
-static void add_named(struct text *to, const struct finding_name *name)
+/* Adds "mariadbd 3399", or "curl (13)"; of one of several hosts "mariadbd@db-1 3399". */
+static void add_named(struct text *to, const struct about *about, const struct finding_name *name)
 {
 	add_name(to, name->name);
+	/* a thing is of no thread */
+	if (about->interval->host && (name->pid != ABSENT || name->tid != ABSENT))
+		text_add_format(to, "@%s", about->interval->host);
 	if (name->threads > 1)
 		text_add_format(to, " (%lld)", (long long)name->threads);
 	else if (name->pid != ABSENT)
@@ -109,7 +112,7 @@ static void add_names(struct text *to, const struct about *about, const struct k
 			add_threads(to, about, rows[i].weight_us);
 			text_add_char(to, ' ');
 		}
-		add_named(to, &rows[i]);
+		add_named(to, about, &rows[i]);
 	}
 	add_others(to, names->count, shown);
 }
@@ -123,7 +126,7 @@ static void word_waiters(struct text *to, const struct about *about)
 	if (waiters->count == 1) {
 		add_threads(to, about, ((const struct finding_name *)waiters->rows)->weight_us);
 		text_add_char(to, ' ');
-		add_named(to, waiters->rows);
+		add_named(to, about, waiters->rows);
 		return;
 	}
 	if (!waiters->count) {
@@ -166,7 +169,7 @@ static void word_culprit(struct text *to, const struct about *about)
 	plain = *culprit;
 	if (plain.pid != ABSENT)
 		plain.threads = 1;
-	add_named(to, &plain);
+	add_named(to, about, &plain);
 	add_others(to, about->finding->parties[PARTY_CULPRITS].count, 1);
 }
 
@@ -1060,10 +1063,12 @@ static void json_add_doing(struct text *out, const struct finding *finding)
 		json_add_text(out, ",\"doing_waits_on\":", awaited);
 }
 
-static void json_add_head(struct text *out, const char *name, const struct findings *findings,
-			  int64_t us)
+static void json_add_head(struct text *out, const char *name, const struct interval *interval,
+			  const struct findings *findings, int64_t us)
 {
 	json_add_text(out, "{\"finding\":", name);
+	if (interval->host)
+		json_add_text(out, ",\"host\":", interval->host);
 	json_add_number(out, "time_us", us);
 	json_add_number(out, "share_per_mille", ratio(us, 1000, findings->total_us));
 }
@@ -1108,7 +1113,8 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 	const struct finding *finding = about->finding;
 	struct text scratch = {0};
 
-	json_add_head(out, finding->row->name, about->findings, finding->weight_us);
+	json_add_head(out, finding->row->name, about->interval, about->findings,
+		      finding->weight_us);
 	json_add_number(out, "rank", (int64_t)rank);
 	json_add_number(out, "symptom_us", finding->symptom_us);
 	json_add_number(out, "longest_us", finding->longest_us);
@@ -1140,11 +1146,12 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 	text_done(&scratch);
 }
 
-static void json_add_lack(struct text *out, const struct findings *findings)
+static void json_add_lack(struct text *out, const struct interval *interval,
+			  const struct findings *findings)
 {
 	struct text line = {0};
 
-	json_add_head(out, "not_recorded", findings, 0);
+	json_add_head(out, "not_recorded", interval, findings, 0);
 	text_add_string(out, ",\"columns\":[");
 	for (size_t i = 0; i < findings->unrecorded.count; i++)
 		text_add_format(out, "%s\"%s\"", i ? "," : "", findings->unrecorded.items[i]->name);
@@ -1169,15 +1176,15 @@ static void json_add_findings(struct text *out, const struct interval *interval)
 		text_add(out, text_string(&end), end.length);
 	}
 	if (findings->unrecorded.count) {
-		json_add_lack(out, findings);
+		json_add_lack(out, interval, findings);
 		text_add(out, text_string(&end), end.length);
 	}
-	json_add_head(out, "no_problem", findings, findings->none_us);
+	json_add_head(out, "no_problem", interval, findings, findings->none_us);
 	json_add_number(out, "longest_us", findings->longest_us);
 	json_add_number(out, "all_us", findings->total_us);
 	json_add_party(out, "runners", &findings->runners);
 	text_add(out, text_string(&end), end.length);
-	json_add_head(out, "not_seen", findings, findings->unseen_us);
+	json_add_head(out, "not_seen", interval, findings, findings->unseen_us);
 	text_add(out, text_string(&end), end.length);
 	REPORT_EACH (use, interval->report, objects)
 		use->part->objects(out, text_string(&end), use->state);

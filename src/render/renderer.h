@@ -30,6 +30,7 @@ struct interval {
 	const struct source_status *status;
 	const struct stack_lines *stacks; /* stacks of the grid's rows (--stacks); NULL: none */
 	const char *recording;		  /* recording that is replayed; NULL: live */
+	const char *host; /* recordings of several are replayed, and this is of one; else NULL */
 	/* columns of the grid and the filter that the recording lacks; NULL: none */
 	const struct column_list *unrecorded;
 	const char *command; /* command line as typed; NULL: not known */

@@ -302,18 +302,23 @@ static void finding_add(struct findings *findings, struct finding *finding,
 	}
 }
 
+static uint64_t key_of(const struct finding_row *row, uint64_t key)
+{
+	return hash_u64(key + hash_u64((uint64_t)(row - finding_rows)));
+}
+
 static struct finding *finding_put(struct findings *findings, const struct finding_row *row,
 				   uint64_t key)
 {
 	struct finding *finding;
 	bool added = false;
 
-	key = hash_u64(key + hash_u64((uint64_t)(row - finding_rows)));
+	key = key_of(row, key);
 	finding = findings->found.count < FINDINGS_MAX
 			  ? keyed_put(&findings->found, sizeof(*finding), key, &added)
 			  : keyed_find(&findings->found, sizeof(*finding), key);
 	if (added)
-		*finding = (struct finding){.row = row};
+		*finding = (struct finding){.row = row, .key = key};
 	return finding;
 }
 
@@ -337,16 +342,30 @@ static void through_add(struct findings *findings, const struct finding *finding
 	}
 }
 
-/* Adds the case to the finding that takes it. */
-static void case_add(struct findings *findings, const struct finding_case *of)
+/* The first row that takes the case; NULL: none does. */
+static const struct finding_row *row_of(const struct finding_case *of)
 {
 	const struct finding_row *row = finding_rows;
-	struct finding *finding;
 
 	while (row < finding_rows + finding_row_count && !row->takes(of))
 		row++;
-	finding = row < finding_rows + finding_row_count ? finding_put(findings, row, row->key(of))
-							 : NULL;
+	return row < finding_rows + finding_row_count ? row : NULL;
+}
+
+uint64_t finding_key_of(const struct sample *sample)
+{
+	struct finding_case of = finding_case_of(sample, 1, 0);
+	const struct finding_row *row = row_of(&of);
+
+	return row ? key_of(row, row->key(&of)) : 0;
+}
+
+/* Adds the case to the finding that takes it. */
+static void case_add(struct findings *findings, const struct finding_case *of)
+{
+	const struct finding_row *row = row_of(of);
+	struct finding *finding = row ? finding_put(findings, row, row->key(of)) : NULL;
+
 	if (!finding) {
 		findings->none_us = sum(findings->none_us, of->weight_us);
 		return;

@@ -72,6 +72,7 @@ struct finding_row {
 
 struct finding {
 	const struct finding_row *row; /* first row that takes its cases; when filled: that holds */
+	uint64_t key;		       /* finding_key_of() its samples */
 	bool held;
 	int64_t samples, weight_us, longest_us;
 	int64_t symptom_us;		   /* part of weight_us */
@@ -149,6 +150,8 @@ void findings_add(void *findings, const struct sample *sample, struct exact_note
 void findings_add_account(void *findings, const struct sample *account);
 /* Takes the number of threads of a scan; 0: not known. */
 void findings_end_scan(struct findings *findings, int64_t threads);
+/* A number of the finding that such a sample belongs to; 0: it belongs to none. */
+uint64_t finding_key_of(const struct sample *sample);
 /* Finds; call after the groups' times are shared out. Valid until findings_clear(). */
 void findings_fill(struct findings *findings, const struct tally *tally,
 		   const struct source_status *status, const struct source *source);

@@ -390,16 +390,28 @@ static void process_append(struct sample *sample, const char *host,
 	sample->chain.root.pid = server->pid;
 }
 
+static void path_go_on(struct join_path *path, const struct join_peer *peer)
+{
+	path->last_host = peer->host;
+	path->last_sample = peer->sample;
+	path->last = !peer->sample		    ? peer->server->comm
+		     : peer->sample->thread.commsum ? peer->sample->thread.commsum
+						    : peer->sample->thread.comm;
+	if (!path->server) {
+		path->server_host = path->last_host;
+		path->server = path->last;
+	}
+}
+
 static enum join_end chain_go_on(struct host_join *join, size_t host, const struct host_scan *scan,
-				 struct sample *sample, int hops, bool *leaves)
+				 struct sample *sample, int hops, struct join_path *path)
 {
 	const struct sample *last = last_of(scan, sample);
 	const char *ends = last ? waited_for(join, last) : NULL;
 	struct join_peer peer;
 	struct sample there;
-	bool further;
 
-	*leaves = ends != NULL;
+	path->leaves |= ends != NULL;
 	sample->chain.root.comm = named_at(sample->chain.root.comm, join->hosts[host].name);
 	if (!ends || !hops)
 		return JOIN_NOWHERE;
@@ -409,12 +421,13 @@ static enum join_end chain_go_on(struct host_join *join, size_t host, const stru
 			 scan->time_us);
 	if (peer.host == NO_HOST)
 		return JOIN_NOWHERE;
+	path_go_on(path, &peer);
 	if (!peer.sample) {
 		process_append(sample, join->hosts[peer.host].name, peer.server);
 		return JOIN_PROCESS;
 	}
 	there = *peer.sample;
-	chain_go_on(join, peer.host, peer.scan, &there, hops - 1, &further);
+	chain_go_on(join, peer.host, peer.scan, &there, hops - 1, path);
 	chain_lengthen(sample, join->hosts[peer.host].name,
 		       there.chain.text ? there.chain.text : there.thread.comm,
 		       there.chain.text != NULL);
@@ -424,13 +437,12 @@ static enum join_end chain_go_on(struct host_join *join, size_t host, const stru
 }
 
 void host_join_fill(struct host_join *join, size_t host, const struct host_scan *scan,
-		    struct sample *sample)
+		    struct sample *sample, struct join_path *path)
 {
-	bool leaves;
-	enum join_end end = chain_go_on(join, host, scan, sample, HOPS_MAX, &leaves);
-
-	if (leaves)
-		join->ends[end] += sample_scans(sample);
+	*path = (struct join_path){0};
+	path->end = chain_go_on(join, host, scan, sample, HOPS_MAX, path);
+	if (path->leaves)
+		join->ends[path->end] += sample_scans(sample);
 }
 
 void host_join_name(const struct host_join *join, size_t host, struct sample *sample)

@@ -48,6 +48,17 @@ enum join_end {
 	JOIN_ENDS,
 };
 
+/* What a chain that leaves its host led to. */
+struct join_path {
+	bool leaves;	    /* else there is nothing more here */
+	enum join_end end;  /* where the wait of the first host leads to */
+	size_t server_host; /* who serves its connection; if end is JOIN_NOWHERE, nobody */
+	const char *server; /* name of that thread, or else process */
+	size_t last_host;   /* who is the last one that serves */
+	const char *last;   /* name */
+	const struct sample *last_sample; /* as its host recorded it; NULL: no thread is known */
+};
+
 struct host_clock {
 	bool known;
 	size_t by;		    /* host that it was compared with */
@@ -78,9 +89,9 @@ void host_join_add(struct host_join *join, size_t host, int64_t time_us, const s
 void host_join_forget(struct host_join *join, int64_t before_us);
 
 /* Fills the chain of a sample of that scan as far as the scans lead; names of roots become
- * NAME@HOST. */
+ * NAME@HOST. path: what it led to, until scans are forgotten. */
 void host_join_fill(struct host_join *join, size_t host, const struct host_scan *scan,
-		    struct sample *sample);
+		    struct sample *sample, struct join_path *path);
 /* Adds @HOST to the names of the sample's threads. */
 void host_join_name(const struct host_join *join, size_t host, struct sample *sample);
 void host_join_done(struct host_join *join);

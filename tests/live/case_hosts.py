@@ -1,6 +1,7 @@
 """Recordings of several hosts, joined by their TCP connections: --replay A/ B/ C/ --chains. Each host is network, pid and UTS namespaces of
 its own, so that its recorder sees nothing of the others but the addresses of its connections."""
 import collections
+import json
 import os
 import re
 import shutil
@@ -209,6 +210,25 @@ def roots_by_client(text):
     return found
 
 
+def findings_expect(ctx, find, names):
+    """Expects that findings of three hosts say what clients wait for there, and that the lock's holder is a finding of its own host."""
+    tool = ctx.plain("--findings", "--json", "--replay", *names)
+    tool.finish_plain()
+    told = [json.loads(line) for line in tool.out.decode().splitlines()]
+    locks = [one["rank"] for one in told if one["finding"] == "lock" and one["host"] == "base-1"
+             and one["culprits"][0]["name"] == "keeper"]
+    waits = {one["waiter"]: one for one in told if one["finding"] == "other_host" and one["host"] == "front-1"}
+    find.expect(set(ROOTS) <= set(waits), "waits for other hosts: %s", waits.keys())
+    for client in set(ROOTS) & set(waits):
+        wait, last = waits[client], ROOTS[client].replace("keeper", "base_l")
+        right = [cause for cause in wait["causes"] if cause["text"].startswith("waits for %s, which " % last)]
+        find.expect(wait["server"].startswith("middle") and sum(cause["samples"] for cause in right) > 0.6 * wait["matched"],
+                    "%s: %s", client, wait)
+        if client == "ask_l":
+            find.expect("held by keeper@base-1" in right[0]["text"] if right else False, "%s", wait["causes"])
+            find.expect(locks and right and right[0]["finding_rank"] in locks, "findings %s: %s", locks, wait["causes"])
+
+
 @case(long=True)
 def hosts_chains(ctx):
     """A client's wait leads to the thread on the second and third host that it waits for in the end, in nine of ten samples that have a peer,
@@ -232,6 +252,7 @@ def hosts_chains(ctx):
     find.expect("base-1" in clocks and abs(clocks["base-1"][0] - 1000 * AHEAD_S) < 5, "clocks: %s", clocks)
     shares = SHARES.search(text)
     find.expect(shares and float(shares.group(1)) > 60, "%s", shares and shares.groups())
+    findings_expect(ctx, find, names)
     # a host in between has no recording here
     apart = replayed(ctx, names[0], names[2])
     find.expect("No connection is in two of these recordings" in apart, "%s", apart[-500:])

@@ -2,7 +2,8 @@
 /* Chains across hosts, from made-up scans */
 #include "unit.h"
 #include "base/names.h"
-#include "report/host_join.h"
+#include "report/findings.h"
+#include "report/host_waits.h"
 
 #define PERIOD_US 50000
 #define AB "tcp 10.0.0.1:40001->10.0.0.2:80 established"
@@ -13,6 +14,7 @@
 enum { A, B, C, HOSTS };
 
 static struct host_join join;
+static struct join_path path;
 
 static struct sample thread(int64_t tid, const char *comm, int64_t state)
 {
@@ -72,7 +74,7 @@ static struct sample filled(struct sample sample)
 {
 	const struct host_scan *scan = scan_add(A, 0, &sample, 1);
 
-	host_join_fill(&join, A, scan, &sample);
+	host_join_fill(&join, A, scan, &sample, &path);
 	return sample;
 }
 
@@ -109,7 +111,7 @@ static void behind_another(void **state)
 	scan[0].chain.root.tid = 5;
 	scan[1] = client(5, "front", AB);
 	added = scan_add(A, 0, scan, 2);
-	host_join_fill(&join, A, added, &scan[0]);
+	host_join_fill(&join, A, added, &scan[0], &path);
 	assert_string_equal(scan[0].chain.text, "waiter mutex> front socket> b: app");
 	assert_int_equal(scan[0].chain.depth, 2);
 	assert_string_equal(scan[0].chain.root.comm, "app@b");
@@ -190,6 +192,87 @@ static void around(void **state)
 	assert_int_equal(found.chain.depth, 16);
 }
 
+/* Adds the wait of a client of host A, as it was filled last, with the sample as recorded. */
+static void wait_add(struct host_waits *waits, struct sample sample, size_t times)
+{
+	sample.scan.weight_us = PERIOD_US;
+	for (size_t i = 0; i < times; i++) {
+		filled(sample);
+		host_waits_add(waits, &join, A, &sample, &path);
+	}
+}
+
+static const char *told(const struct host_wait *wait, size_t cause)
+{
+	static struct text text;
+
+	text_clear(&text);
+	host_cause_add(&text, wait, (const struct host_cause *)wait->causes.rows + cause, &join);
+	return text_string(&text);
+}
+
+/* What the last thread did that served stands for the wait, by its share of the samples. */
+static void waits(void **state)
+{
+	struct host_waits waits = {0};
+	const struct host_wait *wait;
+	const struct host_cause *cause;
+	struct sample app = serving(client(7, "app", BC), AB),
+		      db = serving(thread(9, "db", STATE_SLEEP), BC);
+
+	scan_add(B, 1000, &app, 1);
+	db.chain.text = name_transient_string("db file lock> keeper");
+	db.chain.depth = 1;
+	db.chain.root = (struct sample_root){.tid = 11, .pid = 11, .state = STATE_RQ};
+	db.chain.root.comm = name_transient_string("keeper");
+	db.blocker.kind = name_transient_string("file lock");
+	scan_add(C, 2000, &db, 1);
+	wait_add(&waits, client(5, "front", AB), 30);
+	host_join_forget(&join, INT64_MAX);
+	app = serving(thread(7, "app", STATE_ON), AB);
+	scan_add(B, 1000, &app, 1);
+	wait_add(&waits, client(5, "front", AB), 10);
+	host_join_forget(&join, INT64_MAX);
+	wait_add(&waits, client(5, "front", AB), 5); /* its process alone */
+	wait_add(&waits, client(6, "back", BA), 50); /* nobody */
+	assert_int_equal(host_waits_sort(&waits, 100 * PERIOD_US), 1);
+	assert_int_equal(waits.waits.count, 1);
+	wait = waits.waits.rows;
+	cause = wait->causes.rows;
+	assert_string_equal(wait->waiter, "front");
+	assert_string_equal(wait->server, "app");
+	assert_int_equal(wait->samples, 45);
+	assert_int_equal(wait->weight_us, 45 * PERIOD_US);
+	assert_int_equal(wait->matched, 40);
+	assert_int_equal(wait->causes.count, 2);
+	assert_string_equal(told(wait, 0),
+			    "waits for db@c, which waits for file lock held by keeper@c, which "
+			    "waits for a CPU");
+	assert_int_equal(cause[0].samples, 30);
+	assert_int_equal(cause[0].key, finding_key_of(&db));
+	assert_true(cause[0].key);
+	assert_string_equal(told(wait, 1), "runs");
+	assert_int_equal(cause[1].samples, 10);
+	assert_true(host_cause_counts(wait, &cause[1]));
+	/* a thousand times as long, it is no time */
+	assert_int_equal(host_waits_sort(&waits, INT64_C(100000) * PERIOD_US), 0);
+	host_waits_clear(&waits);
+}
+
+/* Of fewer samples no share is told. */
+static void few_waits(void **state)
+{
+	struct host_waits waits = {0};
+	struct sample app = serving(thread(7, "app", STATE_ON), AB);
+
+	scan_add(B, 1000, &app, 1);
+	wait_add(&waits, client(5, "front", AB), 19);
+	assert_int_equal(host_waits_sort(&waits, 19 * PERIOD_US), 0);
+	wait_add(&waits, client(5, "front", AB), 1);
+	assert_int_equal(host_waits_sort(&waits, 20 * PERIOD_US), 1);
+	host_waits_clear(&waits);
+}
+
 /* Clocks go from host to host. Each scan sees a request at any time of it. */
 static void clocks(void **state)
 {
@@ -228,6 +311,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(process_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(nowhere, setup, teardown),
 		cmocka_unit_test_setup_teardown(around, setup, teardown),
+		cmocka_unit_test_setup_teardown(waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(few_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(clocks, setup, teardown),
 	};
 
