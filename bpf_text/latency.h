@@ -17,7 +17,8 @@
 #define LATENCY_OPENED 8 /* the others */
 #define LATENCY_INCIDENTS 9
 #define LATENCY_WORK 10
-#define LATENCY_KIND_COUNT 11
+#define LATENCY_IRQ 11
+#define LATENCY_KIND_COUNT 12
 /* Kinds that are events alone: they have no histograms. */
 #define LATENCY_EVENTS_ONLY                                                     \
 	(1u << LATENCY_EXEC | 1u << LATENCY_CONNECTIONS | 1u << LATENCY_OPENS | \

@@ -32,4 +32,5 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_PROBE_STACKS] = {"ts_probe_stacks", KERNEL_CHAIN_MAX * sizeof(__u64),
 				     ENTRIES_FIXED},
 	[KERNEL_MAP_WORK] = {"ts_work", sizeof(struct work_slot), ENTRIES_PER_THREAD},
+	[KERNEL_MAP_IRQS] = {"ts_irqs", sizeof(struct cpu_irqs), ENTRIES_PER_CPU},
 };

@@ -37,6 +37,7 @@ enum kernel_map {
 	KERNEL_MAP_WORK,	 /* idle keys and pieces of work, by slot */
 	KERNEL_MAP_TEXTS,	 /* texts by which --probe counts */
 	KERNEL_MAP_PROBE_STACKS, /* stacks of events of --probe, by number */
+	KERNEL_MAP_IRQS,	 /* interrupts of each CPU */
 	KERNEL_MAP_COUNT
 };
 

@@ -52,6 +52,10 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_RETURN] = {"return", "--trace syscalls, opens and connections", false, 0},
 	[GROUP_THROTTLE] = {"throttle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
 	[GROUP_UNTHROTTLE] = {"unthrottle", "throttled_ns of --trace runq", false, FIELDS_QUOTA},
+	[GROUP_HARDIRQ] = {"hardirq", "--trace irq and column irq", false, 0},
+	[GROUP_HARDIRQ_END] = {"hardirq end", "--trace irq and column irq", false, 0},
+	[GROUP_SOFTIRQ] = {"softirq", "--trace irq and column irq", false, 0},
+	[GROUP_SOFTIRQ_END] = {"softirq end", "--trace irq and column irq", false, 0},
 	[GROUP_OWN... GROUP_OWN_LAST] = {"own probe", "--probe", false, 0},
 };
 
@@ -184,6 +188,23 @@ const struct probe_row probe_rows[] = {
 	 "tg_throttle_down", "kprobe__tg_throttle_down"},
 	{"unthrottle", KPROBE, GROUP_UNTHROTTLE, FEATURE_KPROBE, "UNTHROTTLE_KPROBE",
 	 "tg_unthrottle_up", "kprobe__tg_unthrottle_up"},
+
+	{"hardirq_begin", RAW, GROUP_HARDIRQ, FEATURE_RAW_TRACEPOINT, "HARDIRQ_BEGIN_RAW",
+	 "irq_handler_entry", "raw_tracepoint__irq_handler_entry"},
+	{"hardirq_begin", TRACE, GROUP_HARDIRQ, FEATURE_TRACEPOINT, "HARDIRQ_BEGIN_TRACEPOINT",
+	 "irq:irq_handler_entry", "tracepoint__irq__irq_handler_entry"},
+	{"hardirq_end", RAW, GROUP_HARDIRQ_END, FEATURE_RAW_TRACEPOINT, "HARDIRQ_END_RAW",
+	 "irq_handler_exit", "raw_tracepoint__irq_handler_exit"},
+	{"hardirq_end", TRACE, GROUP_HARDIRQ_END, FEATURE_TRACEPOINT, "HARDIRQ_END_TRACEPOINT",
+	 "irq:irq_handler_exit", "tracepoint__irq__irq_handler_exit"},
+	{"softirq_begin", RAW, GROUP_SOFTIRQ, FEATURE_RAW_TRACEPOINT, "SOFTIRQ_BEGIN_RAW",
+	 "softirq_entry", "raw_tracepoint__softirq_entry"},
+	{"softirq_begin", TRACE, GROUP_SOFTIRQ, FEATURE_TRACEPOINT, "SOFTIRQ_BEGIN_TRACEPOINT",
+	 "irq:softirq_entry", "tracepoint__irq__softirq_entry"},
+	{"softirq_end", RAW, GROUP_SOFTIRQ_END, FEATURE_RAW_TRACEPOINT, "SOFTIRQ_END_RAW",
+	 "softirq_exit", "raw_tracepoint__softirq_exit"},
+	{"softirq_end", TRACE, GROUP_SOFTIRQ_END, FEATURE_TRACEPOINT, "SOFTIRQ_END_TRACEPOINT",
+	 "irq:softirq_exit", "tracepoint__irq__softirq_exit"},
 };
 /* clang-format on */
 

@@ -49,7 +49,11 @@ enum probe_group {
 	GROUP_RETURN,	   /* ends of system calls */
 	GROUP_THROTTLE,	   /* control groups that are held back for their quota */
 	GROUP_UNTHROTTLE,  /* control groups that may run again */
-	GROUP_OWN,	   /* the user's own probes: for each its entry, then its return */
+	GROUP_HARDIRQ,	   /* handlers of hardware interrupts, when they begin */
+	GROUP_HARDIRQ_END,
+	GROUP_SOFTIRQ, /* softirqs, when they begin */
+	GROUP_SOFTIRQ_END,
+	GROUP_OWN, /* the user's own probes: for each its entry, then its return */
 	GROUP_OWN_LAST = GROUP_OWN + 2 * OWN_PROBES_MAX - 1,
 	GROUP_COUNT,
 };

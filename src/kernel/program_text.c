@@ -222,6 +222,10 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("block.h", to);
 		fragment_add("block.bpf.c", to);
 	}
+	if (plan->chosen[GROUP_HARDIRQ] || plan->chosen[GROUP_SOFTIRQ]) {
+		fragment_add("irq.h", to);
+		fragment_add("irq.bpf.c", to);
+	}
 	for (int group = 0; group < GROUP_OWN; group++) {
 		char file[64];
 

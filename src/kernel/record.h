@@ -8,6 +8,7 @@
 #include "thread_state.h"
 #include "latency.h"
 #include "block.h"
+#include "irq.h"
 #include "events.h"
 #include "probe.h"
 #include "wakes.h"

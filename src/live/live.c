@@ -239,6 +239,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 			  .blockers = live->context.wants.needs & (NEEDS_SETTLED & ~NEEDS_STACKS),
 			  .registers = live->context.wants.needs & NEED_SYSCALL,
 			  .block = live->context.wants.needs & NEED_BLOCK,
+			  .irqs = live->context.wants.needs & NEED_IRQ,
 			  .block_batch =
 				  feature_has(&live->context.kernel.features, FEATURE_MAP_BATCH),
 			  .period_ns = live->context.period_ns,

@@ -401,6 +401,7 @@ static const struct {
 } extras[] = {
 	{"--critical-path", NEED_PATH},
 	{"io_ columns", NEED_BLOCK},
+	{"column irq", NEED_IRQ},
 	{"syscall_us", NEED_CALL_TIME},
 	{"stacks", NEED_USTACK | NEED_KSTACK},
 };

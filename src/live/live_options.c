@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define IRQ_GROUPS                                                             \
+	(1u << GROUP_HARDIRQ | 1u << GROUP_HARDIRQ_END | 1u << GROUP_SOFTIRQ | \
+	 1u << GROUP_SOFTIRQ_END)
 #define CLOCK_RATE_MIN_HZ 20 /* rate of the perf clock, so that its look is never old */
 
 /* Probe groups and parts of records for each enum need_probe. Another program of a thread whose
@@ -26,6 +29,7 @@ static const struct {
 	 0},
 	{SEES_CALLS, 1u << GROUP_CALL, 0},
 	{SEES_RENAMES, 1u << GROUP_NAME, 0},
+	{SEES_IRQS, IRQ_GROUPS, 0},
 };
 
 /* Groups that are always attached: states, and records to be read in the next scan; a thread before

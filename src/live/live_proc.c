@@ -8,8 +8,9 @@
 #include <string.h>
 
 /* Facts that only programs see. */
-#define NEEDS_OF_BPF \
-	(NEED_BLOCK | NEED_CALL_TIME | NEED_PATH | NEED_USTACK | NEED_UFILES | NEED_WAKER_STACK)
+#define NEEDS_OF_BPF                                                                      \
+	(NEED_BLOCK | NEED_IRQ | NEED_CALL_TIME | NEED_PATH | NEED_USTACK | NEED_UFILES | \
+	 NEED_WAKER_STACK)
 
 #define MISSING                                                                             \
 	"who woke a thread, times in D and asleep, durations of system calls, requests to " \

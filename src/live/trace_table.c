@@ -6,6 +6,7 @@
 #include "kernel/probe_table.h"
 #include "kernel/record.h"
 #include "kernel/registers.h"
+#include "live/scan/live_irq.h"
 #include "live/threads/live_block.h"
 #include "live/threads/live_sample.h"
 #include "proc/devices.h"
@@ -308,8 +309,33 @@ static void work_describe(const struct latency_key *key, struct sample *sample, 
 	sample->call.nr = key->what[WORK_CALL];
 }
 
+static void irq_describe(const struct latency_key *key, struct sample *sample, bool *compat)
+{
+	const uint32_t rest = key->what[IRQ_HANDLER_AND_CPU];
+	uint64_t handler = key->what[IRQ_HANDLER] | (uint64_t)(rest & IRQ_HANDLER_HIGH) << 32;
+
+	(void)compat;
+	if (handler)
+		handler |= (uint64_t)IRQ_HANDLER_HIGH << 48;
+	sample->now.cpu = rest >> IRQ_CPU_SHIFT;
+	sample->now.irq = live_irq_name(key->what[IRQ_NUMBER], handler);
+}
+
+/* All that is known of it is in its key. */
+static void irq_event(const struct trace_event *event, bool registers_marked, struct sample *who,
+		      bool *compat)
+{
+	(void)event;
+	(void)registers_marked;
+	(void)who;
+	(void)compat;
+}
+
 #define CALLS (1u << GROUP_CALL | 1u << GROUP_RETURN)
 #define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
+#define IRQS                                                                   \
+	(1u << GROUP_HARDIRQ | 1u << GROUP_HARDIRQ_END | 1u << GROUP_SOFTIRQ | \
+	 1u << GROUP_SOFTIRQ_END)
 #define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
 
 /* clang-format off */
@@ -379,6 +405,11 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 			 .idles = true},
 		.groups = SWITCHES, .needs = NEED_SYSCALL | NEED_WAIT_CLASS | NEED_TOTALS,
 		.report = work_describe, .event = work_event},
+	[LATENCY_IRQ] = {
+		.kind = {.name = "irq", .help = "interrupts: handlers of hardware interrupts, and softirqs",
+			 .columns = "cpu,irq", .samples = "irq!=", .so_far = "state_us",
+			 .known = NEED_IRQ},
+		.groups = IRQS, .report = irq_describe, .event = irq_event},
 };
 /* clang-format on */
 

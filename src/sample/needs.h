@@ -67,12 +67,13 @@
 #define NEED_CACHE SAMPLE_NEED(52)	    /* file_bytes .. evicted_bytes */
 #define NEED_INTERRUPTS SAMPLE_NEED(53)	    /* hardirq_s, softirq_s, steal_s, in accounts of CPUs */
 #define NEED_SERVES SAMPLE_NEED(54)	    /* serves */
+#define NEED_IRQ SAMPLE_NEED(55)	    /* irq */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
 	FROM_RECORD, /* at no cost */
 	FROM_TOTALS,
-	FROM_BLOCK,
+	FROM_CAPTURE, /* maps that each scan copies */
 	/* lookups: stages of live/resolve/lookup.c */
 	FROM_WAKER,
 	FROM_PROCESS,
@@ -125,6 +126,7 @@ enum need_probe {
 	SEES_REQUESTS = 64, /* to block devices */
 	SEES_CALLS = 128,
 	SEES_RENAMES = 256,
+	SEES_IRQS = 512,
 };
 
 /* Rows of needs: the need, the needs that it implies, what fills it, its traits, its probes, its
@@ -220,8 +222,10 @@ enum need_probe {
 	    "variables that --context names, in the memory of their processes; once a wait") \
 	ROW(NEED_RUNQ_WHY, NEED_COMM, FROM_RUNQ, 0, 0, COST_SAMPLED, "runqwhy", \
 	    "/proc/PID/task/TID/stat and cgroup of threads in RQ, cpu.stat of groups with a quota") \
-	ROW(NEED_BLOCK, 0, FROM_BLOCK, IS_EARLY, SEES_REQUESTS, COST_EVENT, "block", \
+	ROW(NEED_BLOCK, 0, FROM_CAPTURE, IS_EARLY, SEES_REQUESTS, COST_EVENT, "block", \
 	    "requests to block devices, three programs each; their map, once a scan") \
+	ROW(NEED_IRQ, 0, FROM_CAPTURE, IS_EARLY, SEES_IRQS, COST_EVENT, "irq", \
+	    "interrupts, two programs each; their map, once a scan") \
 	ROW(NEED_USTACK, 0, FROM_STACKS, 0, KEEPS_REGISTERS | KEEPS_STACKS | KEEPS_PROGRAM, COST_SAMPLED, "ustack", \
 	    "saved registers or a perf sample, the thread's memory, and files with its code") \
 	ROW(NEED_KSTACK, 0, FROM_STACKS, 0, KEEPS_STACKS, COST_SAMPLED, "kstack", \
@@ -262,7 +266,7 @@ enum need_probe {
 #define NEED_IF_SETTLED_(need, implies, from, ...) NEED_IF_(need, (from) >= FROM_RUNQ && (from) < FROM_WAKEUPS)
 #define NEED_IF_REGISTERS_(need, implies, from, traits, probes, ...) NEED_IF_(need, (probes) & KEEPS_REGISTERS)
 #define NEED_IF_PROBED_(need, implies, from, traits, probes, cost, ...) \
-	NEED_IF_(need, (probes) & (KEEPS_WAKES | SEES_REQUESTS | SEES_CALLS))
+	NEED_IF_(need, (probes) & (KEEPS_WAKES | SEES_REQUESTS | SEES_CALLS | SEES_IRQS))
 /* clang-format on */
 
 #define NEEDS_EARLY (UINT64_C(0) SAMPLE_NEEDS(NEED_IF_EARLY_))

@@ -95,6 +95,7 @@ struct sample_now {
 	int64_t state; /* enum thread_state_kind */
 	int64_t state_us, cpu;
 	const char *runq_why;  /* reason of the wait for a CPU; only in RQ */
+	const char *irq;       /* interrupt that its CPU handles; only ON */
 	const char *workqueue; /* work queue whose work it does or did last; only of kworkers */
 };
 

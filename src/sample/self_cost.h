@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SELF_PROGRAMS_MAX 30
-#define SELF_MAPS_MAX 30
+#define SELF_PROGRAMS_MAX 34
+#define SELF_MAPS_MAX 31
 
 /* Costs of a BPF program. Names are static words of the probe table. */
 struct self_program {

@@ -18,7 +18,7 @@
 #define SOURCE_TEXT_SIZE 128
 #define SOURCE_MISSED_MAX 64
 #define SOURCE_MISSED_MORE "or more kinds of losses not listed here"
-#define SOURCE_ABSENT_MAX 16
+#define SOURCE_ABSENT_MAX 18
 #define SOURCE_QUOTAS_MAX 32
 #define SOURCE_LISTENERS_MAX 16
 #define SOURCE_DEVICES_MAX 64

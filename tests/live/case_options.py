@@ -328,7 +328,12 @@ def traced_report(ctx, pid, kinds):
 # Probes that each kind of --trace needs, as --check calls them; kinds that are not here need only what all of tsnap needs.
 PROBES_OF = {"block": ("block queue", "block issue", "block done"), "blockq": ("block queue", "block issue", "block done"),
              "syscalls": ("call", "return"), "opens": ("call", "return"), "opened": ("call", "return"),
-             "exec": ("exec", "rename"), "connections": ("connection", "return"), "incidents": ("end",)}
+             "exec": ("exec", "rename"), "connections": ("connection", "return"), "incidents": ("end",),
+             "irq": ("hardirq", "hardirq end", "softirq", "softirq end")}
+
+
+# Kinds without events of the shell: it is idle in no call (case_work), and no interrupt is a thread's (case_irq).
+ALIEN = {"work", "irq"}
 
 
 def kinds_refused(ctx, kinds):
@@ -357,11 +362,10 @@ def every_trace(ctx):
         device.queue_by_deadline()  # before 6.5 blockq sees only requests that an I/O scheduler queues
         shell = subprocess.Popen(["sh", "-c", RESTLESS, "sh", device.path], stderr=subprocess.DEVNULL)
         try:
-            for chosen in [[kind] for kind in kinds if kind != "work"] + [kinds]:
+            for chosen in [[kind] for kind in kinds if kind not in ALIEN] + [kinds]:
                 try:
                     seen = traced_report(ctx, shell.pid, chosen) if chosen == kinds else traced_rows(ctx, shell.pid, device, chosen[0])
-                    # the shell is idle in no call: case_work has threads that are
-                    find.expect(seen | {"work"} == set(chosen) | {"work"}, "--trace %s: only %s", ",".join(chosen), sorted(seen))
+                    find.expect(seen | ALIEN == set(chosen) | ALIEN, "--trace %s: only %s", ",".join(chosen), sorted(seen))
                 except Failure as failure:
                     find.expect(False, "--trace %s: %s", ",".join(chosen), failure)
         finally:

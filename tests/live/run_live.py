@@ -58,6 +58,7 @@ import case_hostile_kinds  # noqa: F401
 import case_hotplug  # noqa: F401
 import case_idle  # noqa: F401
 import case_incidents  # noqa: F401
+import case_irq  # noqa: F401
 import case_java  # noqa: F401
 import case_kernel_waits  # noqa: F401
 import case_kills  # noqa: F401

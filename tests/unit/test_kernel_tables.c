@@ -24,7 +24,7 @@ static bool has_no_waking(void *of, const struct probe_row *row)
 }
 
 #define BIT(feature) (1u << (feature))
-#define ALL_GROUPS ((1u << GROUP_COUNT) - 1)
+#define ALL_GROUPS ((unsigned int)((UINT64_C(1) << GROUP_COUNT) - 1))
 
 static void facts_have_names(void **state)
 {

@@ -232,6 +232,7 @@ static void groups_follow_needs(void **state)
 		/* texts of a stack, and of a program, are identified by the switch */
 		bool text = column->kind == KIND_TEXT && strcmp(column->name, "syscall") &&
 			    strcmp(column->name, "wchan") && column->needs != NEED_BLOCK &&
+			    column->needs != NEED_IRQ &&
 			    !(column->offset >= offsetof(struct sample, event) &&
 			      column->offset < offsetof(struct sample, file)) &&
 			    !(column->needs & (NEED_USTACK | NEED_KSTACK | NEED_STACK |

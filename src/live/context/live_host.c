@@ -8,6 +8,7 @@
 #include "proc/disk_stats.h"
 #include "proc/proc.h"
 
+#include <bcc/libbpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,28 +96,60 @@ static void devices_describe(struct source_status *status)
 					       .in_flight = stats[i].in_flight};
 }
 
-/* Reads what interrupts took, and finds whether that is counted by ticks once it is more than
- * a TAKEN_PART of a CPU, as finding that takes 40 ms. A kernel without CONFIG_IRQ_TIME_ACCOUNTING
- * lacks the function (kernel/sched/cputime.c); one that has it may still count ticks where its
- * clock is not steady. */
+/* True if the kernel counts interrupts by ticks, which takes 40 ms to find. A kernel without
+ * CONFIG_IRQ_TIME_ACCOUNTING lacks the function (kernel/sched/cputime.c); one that has it may still
+ * count ticks where its clock is not steady. */
+static bool counts_ticks(void)
+{
+	static int64_t known = ABSENT;
+	char function[64];
+
+	if (known == ABSENT)
+		known = kernel_function_find("irqtime_account_irq", function, sizeof(function)) &&
+			!kernel_function_find("account_process_tick", function, sizeof(function));
+	return known;
+}
+
+bool live_taken_exact(const struct live_context *context)
+{
+	return context->kernel.compiled.maps[KERNEL_MAP_IRQS] >= 0 && counts_ticks();
+}
+
+size_t live_taken_read(const struct live_context *context, struct source_cpu taken[SOURCE_CPUS_MAX])
+{
+	size_t count = cpu_taken_read(PROC, taken);
+	struct cpu_irqs irqs;
+
+	if (!live_taken_exact(context))
+		return count;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t cpu = (uint32_t)taken[i].cpu;
+
+		if (bpf_lookup_elem(context->kernel.compiled.maps[KERNEL_MAP_IRQS], &cpu, &irqs))
+			continue;
+		taken[i].taken_us[CPU_USE_HARDIRQ] = (int64_t)irqs.hard_ns / NS_PER_US;
+		taken[i].taken_us[CPU_USE_SOFTIRQ] = (int64_t)irqs.soft_ns / NS_PER_US;
+	}
+	return count;
+}
+
+/* Reads what interrupts took, and finds how that is counted once it is more than a TAKEN_PART of a
+ * CPU. */
 static void taken_describe(struct live_host *host, struct source_status *status)
 {
 	static struct source_cpu since[SOURCE_CPUS_MAX];
 	int64_t now_ns = clock_monotonic_ns(),
 		least_us = (now_ns - host->taken_ns) / NS_PER_US / TAKEN_PART;
-	char function[64];
 	size_t count;
 	int64_t us = 0;
 
-	status->taken_count = cpu_taken_read(PROC, status->taken);
+	status->taken_count = live_taken_read(host->context, status->taken);
 	memcpy(since, status->taken, status->taken_count * sizeof(*since));
 	count = source_cpus_since(since, status->taken_count, host->taken, host->taken_count);
 	for (size_t i = 0; i < count; i++)
 		us += since[i].taken_us[CPU_USE_HARDIRQ] + since[i].taken_us[CPU_USE_SOFTIRQ];
 	if (us >= least_us && host->taken_count && host->taken_by_tick == ABSENT)
-		host->taken_by_tick =
-			kernel_function_find("irqtime_account_irq", function, sizeof(function)) &&
-			!kernel_function_find("account_process_tick", function, sizeof(function));
+		host->taken_by_tick = !live_taken_exact(host->context) && counts_ticks();
 	status->taken_by_tick = host->taken_by_tick;
 	memcpy(host->taken, status->taken, status->taken_count * sizeof(*since));
 	host->taken_count = status->taken_count;

@@ -46,6 +46,13 @@ void live_host_done(struct live_host *host);
 
 /* Adds what is known now to the status, where reports are made: counts since the start. */
 void live_host_describe(struct live_host *host, struct source_status *status);
+/* Reads what interrupts and the hypervisor took, as cpu_taken_read(). Where the kernel counts
+ * interrupts by ticks and programs see them, by these: exact, without those of timers and between
+ * CPUs. */
+size_t live_taken_read(const struct live_context *context,
+		       struct source_cpu taken[SOURCE_CPUS_MAX]);
+/* True if that is so. */
+bool live_taken_exact(const struct live_context *context);
 /* Reads the load average of the last minute, "0.52 0.61 ...", proc_loadavg(5), in hundredths;
  * ABSENT: it can't be read. */
 int64_t live_load_read(void);

@@ -19,6 +19,7 @@ void live_capture_done(struct live_capture *capture)
 	free(capture->gone);
 	free(capture->ticks);
 	free(capture->offline);
+	free(capture->irqs);
 	block_flights_done(&capture->block);
 	cpu_samples_done(&capture->looked);
 	kept_taken_done(&capture->kept);
@@ -303,6 +304,10 @@ static void scan_time_take(struct capturer *capturer, int64_t tick_ns)
 
 	if (!scan_time_end(&capturer->wants.kernel->scan_time, &capturer->moved)) {
 		capturer->moved_count += capturer->wants.kernel->scan_time.rings != NULL;
+		if (capture->irqs) /* they are of the tick */
+			memset(capture->irqs, 0,
+			       (size_t)capturer->wants.kernel->host.cpus_possible *
+				       sizeof(*capture->irqs));
 		return;
 	}
 	capture->scan_time.now_ns = tick_ns;
@@ -436,6 +441,21 @@ static void block_take(struct capturer *capturer)
 		block_flights_take(&capture->block, &capturer->block);
 }
 
+/* Notes what interrupts the CPUs handled at the scan time, before more come than are kept. */
+static void irqs_take(struct capturer *capturer, int64_t tick_ns)
+{
+	const struct kernel *kernel = capturer->wants.kernel;
+	struct live_capture *capture = capturer->capture;
+
+	if (!capturer->wants.irqs)
+		return;
+	if (!capture->irqs)
+		capture->irqs =
+			memory_get((size_t)kernel->host.cpus_possible * sizeof(*capture->irqs));
+	irqs_read(kernel->compiled.maps[KERNEL_MAP_IRQS], kernel->host.cpus_possible,
+		  kernel->scan_time.rings ? tick_ns : capture->scan_time.now_ns, capture->irqs);
+}
+
 /* Copies stacks: first those that may change at any time, as kept ones stay. */
 static void stacks_take(struct capturer *capturer, bool has_capacity)
 {
@@ -475,6 +495,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 		.registers_marked = compiled->registers_kept & REGISTERS_MARKED,
 		.of_proc = capturer->wants.proc,
 	};
+	irqs_take(capturer, tick_ns);
 	awake_copy(capturer);
 	block_take(capturer);
 	own_times_read(capturer, tick_ns);

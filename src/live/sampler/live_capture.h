@@ -35,6 +35,7 @@
 #include "live/threads/proc_records.h"
 #include "maps/block_reader.h"
 #include "maps/cpu_sampler.h"
+#include "maps/irq_reader.h"
 #include "maps/kept_stacks.h"
 #include "maps/kernel.h"
 #include "sample/filter/filter.h"
@@ -75,6 +76,7 @@ struct live_capture {
 	struct cpu_tick *ticks;	    /* memory of scan_time.ticks: one per possible CPU */
 	unsigned char *offline;	    /* memory of scan_time.offline */
 	int64_t time_us;	    /* scan time in UTC */
+	struct irq_seen *irqs;	    /* one per possible CPU; NULL: not wanted */
 	struct block_flights block; /* requests in flight, where they are wanted */
 	/* stacks of threads that ran, where stacks are wanted */
 	struct cpu_samples looked;
@@ -99,6 +101,7 @@ struct capture_wants {
 	bool blockers; /* refused threads that may keep others waiting, too: those that are awake */
 	bool registers;		      /* registers, which show system calls */
 	bool block;		      /* requests in flight */
+	bool irqs;		      /* interrupts that CPUs handle */
 	bool block_batch;	      /* requests are read by one call */
 	int64_t period_ns;	      /* period of scans */
 	uint32_t own_pid, keeper_pid; /* tsnap's own processes, which are left out */

@@ -51,6 +51,14 @@ static const char *block_lacks(const struct kernel *kernel)
 			 "probes did not want it";
 }
 
+static const char *irqs_lack(const struct kernel *kernel)
+{
+	return kernel->compiled.maps[KERNEL_MAP_IRQS] >= 0
+		       ? NULL
+		       : "no probe of interrupts: none is offered, or the tsnap that shares its "
+			 "probes did not want it";
+}
+
 static const char *call_time_lacks(const struct kernel *kernel)
 {
 	return kernel->plan.chosen[GROUP_CALL]
@@ -79,6 +87,7 @@ static const char *trace_lacks(const struct kernel *kernel)
 static const struct source_absent proc_rows[] = {
 	{NEED_WAKER, "/proc does not show who woke a thread"},
 	{NEED_BLOCK, "/proc does not show requests to block devices"},
+	{NEED_IRQ, "/proc does not show what interrupts a CPU"},
 	{NEED_CALL_TIME, "/proc does not show when a system call began"},
 	{NEED_TRACE, "/proc does not show where a thread's thread-local storage is"},
 	{NEED_CONTEXT, "/proc does not show where a thread's thread-local storage is"},
@@ -95,7 +104,7 @@ static const struct {
 	{NEED_WAKER, wakeups_lack},	{NEED_IO, io_lacks},
 	{NEED_BLOCK, block_lacks},	{NEED_CALL_TIME, call_time_lacks},
 	{NEED_TRACE, trace_lacks},	{NEED_CONTEXT, trace_lacks},
-	{NEED_CACHE, cache_lacks},
+	{NEED_CACHE, cache_lacks},	{NEED_IRQ, irqs_lack},
 };
 
 _Static_assert(sizeof(absent_rows) / sizeof(absent_rows[0]) +

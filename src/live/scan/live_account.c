@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "live/context/live_host.h"
 #include "live/scan/live_account.h"
 #include "live/scan/live_namespace.h"
 #include "base/clock.h"
@@ -44,7 +45,7 @@ void live_accounts_begin(struct live_accounts *accounts, struct live_context *co
 	accounts->busy = accounts->first;
 	accounts->late_us = (accounts->first.at_ns - context->totals.reported_ns) / NS_PER_US;
 	if (context->wants.needs & NEED_INTERRUPTS)
-		accounts->taken_count = cpu_taken_read(PROC, accounts->taken);
+		accounts->taken_count = live_taken_read(context, accounts->taken);
 	process_totals_visit(accounts->context->kernel.compiled.maps[KERNEL_MAP_PROCESSES],
 			     dead_read_baseline, accounts);
 }
@@ -274,7 +275,7 @@ static void cpus_account(const struct reporting *reporting)
 {
 	struct live_accounts *accounts = reporting->accounts;
 	static struct source_cpu now[SOURCE_CPUS_MAX], since[SOURCE_CPUS_MAX];
-	size_t count = cpu_taken_read(PROC, now), known;
+	size_t count = live_taken_read(accounts->context, now), known;
 
 	memcpy(since, now, count * sizeof(*now));
 	known = source_cpus_since(since, count, accounts->taken, accounts->taken_count);

@@ -2,6 +2,7 @@
 /* The batch of a scan that is being gathered: samples of records, completed by registers and
  * lookups as far as the filter wants them, and handed over whenever there are enough. */
 #include "live/context/live_runq.h"
+#include "live/scan/live_irq.h"
 #include "live/scan/live_namespace.h"
 #include "live/scan/live_state.h"
 #include "live/scan/live_work.h"
@@ -30,11 +31,28 @@ static void totals_fill(struct live *live, const struct thread_state *record, st
 	totals_take(&live->context.totals, &totals, sample);
 }
 
-static void block_fill(struct live *live, const struct thread_state *record, struct sample *sample)
+static void irq_fill(const struct irq_seen *irqs, struct sample *sample)
 {
-	if (live->context.now.capture)
-		live_block_fill(&live->context.now.block, &live->context.now.capture->block, record,
+	const struct irq_seen *seen;
+
+	if (!irqs || sample->now.state != STATE_ON || sample->now.cpu == ABSENT)
+		return;
+	seen = &irqs[sample->now.cpu];
+	if (seen->seen)
+		sample->now.irq = live_irq_name(seen->number, seen->handler);
+}
+
+/* Fills what the scan has copied of the kernel's maps besides records. */
+static void captured_fill(struct live *live, const struct thread_state *record,
+			  struct sample *sample, uint64_t needs)
+{
+	struct live_capture *capture = live->context.now.capture;
+
+	if (capture && needs & NEED_BLOCK)
+		live_block_fill(&live->context.now.block, &capture->block, record,
 				live->context.now.scan_time.now_ns, sample);
+	if (capture && needs & NEED_IRQ)
+		irq_fill(capture->irqs, sample);
 }
 
 static void proc_values_give(struct live *live, struct sample *sample, uint64_t needs)
@@ -56,8 +74,7 @@ static enum verdict sample_request(struct live *live, const struct thread_state 
 	while (verdict == VERDICT_OPEN && (need = needs_first(can))) {
 		if (need == NEED_TOTALS)
 			totals_fill(live, record, sample);
-		if (need == NEED_BLOCK)
-			block_fill(live, record, sample);
+		captured_fill(live, record, sample, need);
 		proc_values_give(live, sample, need);
 		episode_lookup(&live->context, record, sample, hint, need);
 		sample_derive(sample, need);
@@ -95,8 +112,7 @@ static bool sample_complete(struct live *live, const struct thread_state *record
 	if (live->context.wants.needs & NEED_TOTALS)
 		totals_fill(live, record, sample);
 	proc_values_give(live, sample, live->context.wants.needs);
-	if (live->context.wants.needs & NEED_BLOCK)
-		block_fill(live, record, sample);
+	captured_fill(live, record, sample, live->context.wants.needs);
 	episode_lookup(&live->context, record, sample, &hint,
 		       live_wakeups_needs(&live->wakeups, sample, live->context.wants.needs));
 	sample_derive(sample, live->context.wants.needs);
@@ -128,8 +144,7 @@ static bool sample_repeat(struct live *live, struct episode *episode, uint32_t s
 	live_work_note(&live->context, record, sample, false, true);
 	if (live->context.wants.needs & NEED_TOTALS)
 		totals_fill(live, record, sample);
-	if (live->context.wants.needs & NEED_BLOCK)
-		block_fill(live, record, sample);
+	captured_fill(live, record, sample, live->context.wants.needs);
 	live->batch.kept[sample - live->batch.samples] = episode;
 	episode->wanted_ns = live->context.now.scan_time.now_ns;
 	return true;
