@@ -54,8 +54,8 @@ struct config {
 	int64_t interval_us;	     /* -i; 0: one report */
 	int64_t count;		     /* -n: reports, with --csv and --json scans; 0: not given */
 	bool named;		     /* processes were named without -p */
-	bool goroutines;	     /* --goroutines: mode becomes MODE_GOROUTINES */
-	int64_t goroutines_pid;	     /* -p as an id, with --goroutines */
+	bool goroutines, tasks;	     /* --goroutines, --tasks: mode becomes MODE_GOROUTINES */
+	int64_t goroutines_pid;	     /* -p as an id, with --goroutines or --tasks */
 	bool goroutines_labels;	     /* -G context, with --goroutines */
 	const char *user;	     /* -u as typed: a name or uid; NULL: all */
 	const char *comm;	     /* -c pattern; NULL: all */

@@ -9,7 +9,6 @@
 #include "live/live.h"
 #include "live/context/live_limits.h"
 #include "goroutine_rows.h"
-#include "live/live_goroutines.h"
 #include "cli/run.h"
 #include "live/trace_table.h"
 #include "base/memory.h"
@@ -240,10 +239,8 @@ static int mode_run(const struct config *config, struct error *e)
 		break;
 	case MODE_GOROUTINES:
 		if (config->format)
-			return goroutine_rows_print(config, output_complain, e);
-		err = live_goroutines(config->goroutines_pid, config->all_states,
-				      config->goroutines_labels, config->live.no_sandbox, NULL,
-				      NULL, &words, e);
+			return routine_rows_print(config, output_complain, e);
+		err = routines_read(config, NULL, NULL, &words, e);
 		break;
 	case MODE_SNAPSHOT:
 		return snapshot_make(config, e);

@@ -595,6 +595,11 @@ static int path_check(struct config *config, struct error *e)
 	return 0;
 }
 
+static const char *routines_option(const struct config *config)
+{
+	return config->tasks ? "--tasks" : "--goroutines";
+}
+
 static int goroutines_check(struct config *config, struct error *e)
 {
 	const char *digits = config->live.process ? config->live.process : "";
@@ -602,14 +607,18 @@ static int goroutines_check(struct config *config, struct error *e)
 	if (config->mode != MODE_GOROUTINES)
 		return 0;
 	if (!*digits || digits[strspn(digits, "0123456789")] || strlen(digits) > PID_DIGITS_MAX)
-		return usage(e, "--goroutines", "needs -p PID: the id of one process");
+		return usage(e, routines_option(config), "needs -p PID: the id of one process");
 	if (config->live.descendants || config->live.threads || config->user || config->comm ||
 	    config->live.cgroup || config->filter || config->columns || config->by ||
-	    (config->more_columns && strcmp(config->more_columns, "context") != 0) ||
-	    config->duration_us || config->interval_us || config->count)
-		return usage(e, "--goroutines",
-			     "shows one process at one moment: it takes -p PID, -a for the "
-			     "goroutines of Go's runtime, and -G context for labels");
+	    (config->more_columns &&
+	     (config->tasks || strcmp(config->more_columns, "context") != 0)) ||
+	    (config->tasks && config->all_states) || config->duration_us || config->interval_us ||
+	    config->count)
+		return usage(e, routines_option(config),
+			     config->tasks ? "shows one process at one moment: it takes -p PID"
+					   : "shows one process at one moment: it takes -p PID, -a "
+					     "for the goroutines of Go's runtime, and -G context "
+					     "for labels");
 	if (config->more_columns && config->live.hides_texts)
 		return usage(e, "--goroutines",
 			     "-G context has texts, which --query-text off hides");
@@ -618,13 +627,15 @@ static int goroutines_check(struct config *config, struct error *e)
 	return 0;
 }
 
-/* Begins --goroutines, which is a mode of its own from here on. */
+/* Begins --goroutines or --tasks, which is a mode of its own from here on. */
 static int goroutines_begin(struct config *config, struct error *e)
 {
-	if (!config->goroutines)
+	if (!config->goroutines && !config->tasks)
 		return 0;
+	if (config->goroutines && config->tasks)
+		return usage(e, "--tasks", "is for Python: it can't go with --goroutines");
 	if (config->mode != MODE_REPORT && !writes(config, RENDERER_ROWS))
-		return usage(e, "--goroutines",
+		return usage(e, routines_option(config),
 			     "goes with --csv or --json, or with no other format");
 	config->mode = MODE_GOROUTINES;
 	return 0;

@@ -100,6 +100,9 @@ const struct option_row option_table[] = {
 	{0, "goroutines", NULL,
 	 "with -p PID: list the goroutines of a Go process, by what they wait for and stack",
 	 FLAG(goroutines)},
+	{0, "tasks", NULL,
+	 "with -p PID: list the asyncio tasks of a Python 3.14 process, by stack and who awaits "
+	 "them", FLAG(tasks)},
 	{0, "self", NULL, "show what tsnap itself costs", FLAG(live.self)},
 	{0, "text", NULL, "with --top: print screens as text (-n 1: one screen)", FLAG(text)},
 	{0, "ascii", NULL, "with --top: draw with ASCII characters only", FLAG(ascii)},

@@ -3,7 +3,7 @@
 #include "keeper/avoid.h"
 #include "base/clock.h"
 #include "base/names.h"
-#include "parser/parser.h"
+#include "live/routine_parsers.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/sandbox.h"
 #include "sample/sample.h"
@@ -104,11 +104,11 @@ static const char *transient_or_none(const char *text)
 }
 
 static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bool all,
-			    goroutine_callback *take, void *to)
+			    routine_callback *take, void *to)
 {
-	struct goroutine_row row = {.time_us = clock_utc_us(),
-				    .pid = pid,
-				    .go = transient_or_none(goroutines->version)};
+	struct routine_row row = {.time_us = clock_utc_us(),
+				  .pid = pid,
+				  .version = transient_or_none(goroutines->version)};
 	struct text stack = {0};
 
 	for (size_t i = 0; i < goroutines->group_count; i++) {
@@ -130,23 +130,33 @@ static void goroutines_give(const struct goroutines *goroutines, int64_t pid, bo
 	text_done(&stack);
 }
 
-int live_goroutines(int64_t pid, bool all, bool labels, bool free, goroutine_callback *take,
-		    void *to, struct text *out, struct error *e)
+struct parsers *routine_parsers_begin(const char *what, int64_t pid, parser_service *service,
+				      bool free, int *err, struct error *e)
 {
-	struct parsers *parsers = parsers_begin(goroutine_service, free, 1u << PARSER_NAMES);
-	struct goroutines goroutines = {.group_count = 0};
-	int err = 0;
+	struct parsers *parsers = parsers_begin(service, free, 1u << PARSER_NAMES);
 
 	if (!free)
 		sandbox_enter(SANDBOX_SAMPLES | sandbox_kernel_use(), NULL);
+	*err = 0;
 	if (avoids_process(pid))
-		err = error_set(e, ETIMEDOUT, EXIT_FAILED,
-				"goroutines of process %lld: reading it hangs", (long long)pid);
+		*err = error_set(e, ETIMEDOUT, EXIT_FAILED, "%s of process %lld: reading it hangs",
+				 what, (long long)pid);
 	else if (parsers_lacking(parsers))
-		err = error_set(e, -parsers_lacking(parsers), EXIT_FAILED,
-				"goroutines: the process that parses files can't be started: %s",
-				strerror(-parsers_lacking(parsers)));
-	else
+		*err = error_set(e, -parsers_lacking(parsers), EXIT_FAILED,
+				 "%s: the process that parses files can't be started: %s", what,
+				 strerror(-parsers_lacking(parsers)));
+	return parsers;
+}
+
+int live_goroutines(int64_t pid, bool all, bool labels, bool free, routine_callback *take, void *to,
+		    struct text *out, struct error *e)
+{
+	struct goroutines goroutines = {.group_count = 0};
+	struct parsers *parsers;
+	int err;
+
+	parsers = routine_parsers_begin("goroutines", pid, goroutine_service, free, &err, e);
+	if (!err)
 		err = goroutines_read(&goroutines, PROC_ROOT, pid, labels,
 				      &parsers->parser[PARSER_NAMES], e);
 	if (!err && take) {

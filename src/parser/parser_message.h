@@ -26,6 +26,7 @@ enum parser_kinds {
 	PARSER_RUNTIMES = 0x200,   /* src/unwind/runtime/runtime_request.h */
 	PARSER_GOROUTINES = 0x300, /* src/unwind/runtime/goroutines.c */
 	PARSER_OTEL = 0x400,	   /* src/apps/otel.c */
+	PARSER_TASKS = 0x500,	   /* src/unwind/runtime/python_tasks.c */
 };
 
 /* A request's bytes and descriptors. The service owns the descriptors: it sets those it keeps to

@@ -51,7 +51,7 @@ struct interval {
 enum renderer_kind {
 	RENDERER_REPORT, /* text for people; what is written without an option for a format */
 	/* samples, groups or single events, for programs: --trace, --report, --patience,
-	 * --stack-dict, --goroutines */
+	 * --stack-dict, --goroutines, --tasks */
 	RENDERER_ROWS,
 	RENDERER_STACKS, /* stacks, or wait chains, with their times: --off-wake, --critical-path */
 	RENDERER_COUNTERS, /* counters that grow: none of these */

@@ -184,6 +184,20 @@ static void nearest_answer(struct parser_request *request, const struct file_req
 		elf_variable_nearest(&elf, name, answer->name);
 }
 
+static void section_answer(struct parser_request *request, const struct file_request *of, void *to)
+{
+	struct file_section_answer *answer = to;
+	const char *name = name_behind(request);
+	struct elf_section section;
+	struct elf_file elf;
+
+	if (!name || !request->fd_count || !elf_read(&elf, request, of))
+		return;
+	answer->is_mapped = elf_address_of(&elf, of->address, &answer->mapped);
+	if (!elf_file_section(&elf, name, &section))
+		answer->address = section.address;
+}
+
 static void function_answer(struct parser_request *request, const struct file_request *of, void *to)
 {
 	struct file_function_answer *answer = to;
@@ -422,6 +436,7 @@ static const struct {
 	[FILE_NEAREST] = {sizeof(struct file_nearest_answer), GO_NS, nearest_answer},
 	[FILE_FUNCTION] = {sizeof(struct file_function_answer), GO_NS, function_answer},
 	[FILE_USDT] = {sizeof(struct file_usdt_answer), GO_NS, usdt_answer},
+	[FILE_SECTION] = {sizeof(struct file_section_answer), ROW_NS, section_answer},
 };
 
 size_t file_service(struct parser_request *request, char answer[PARSER_MESSAGE_MAX])
@@ -585,6 +600,13 @@ int file_variable_request(struct parser *parser, const struct elf_file *elf, con
 		parser,
 		(struct file_request){.kind = FILE_VARIABLE, .exact = exported, .address = offset},
 		elf, name, answer);
+}
+
+int file_section_request(struct parser *parser, const struct elf_file *elf, const char *name,
+			 uint64_t offset, struct file_section_answer *answer)
+{
+	return named_request(parser, (struct file_request){.kind = FILE_SECTION, .address = offset},
+			     elf, name, answer);
 }
 
 int file_function_request(struct parser *parser, const struct elf_file *elf, const char *name,

@@ -37,10 +37,11 @@ enum file_request_kind {
 	FILE_NEAREST,  /* struct file_nearest_answer; the parser keeps nothing of the file */
 	FILE_FUNCTION, /* struct file_function_answer; the parser keeps nothing of the file */
 	FILE_USDT,     /* struct file_usdt_answer; the parser keeps nothing of the file */
+	FILE_SECTION,  /* struct file_section_answer; the parser keeps nothing of the file */
 };
 
 /* A request about a file, whose bytes may follow it (the vDSO); of FILE_SYMBOLS, FILE_VARIABLE,
- * FILE_NEAREST, FILE_FUNCTION and FILE_USDT names do. */
+ * FILE_NEAREST, FILE_FUNCTION, FILE_USDT and FILE_SECTION names do. */
 struct file_request {
 	uint32_t kind, number;
 	uint64_t address;
@@ -131,6 +132,12 @@ struct file_usdt_answer {
 	struct elf_usdt usdt;
 };
 
+struct file_section_answer {
+	uint8_t is_mapped;
+	uint64_t mapped;  /* address, as the file has addresses, of the offset that was given */
+	uint64_t address; /* of the section, as the file has it; 0: there is none */
+};
+
 /* Requests the headers of the file or image that elf has, with its bytes, and fills the rest of
  * elf. Returns 0, -errno as file_row_request() does, or -ENOEXEC: it is no ELF file. */
 int file_head_request(struct parser *parser, struct elf_file *elf);
@@ -160,6 +167,10 @@ int file_function_request(struct parser *parser, const struct elf_file *elf, con
 			  struct elf_function *function);
 int file_usdt_request(struct parser *parser, const struct elf_file *elf, const char *provider,
 		      const char *name, struct elf_usdt *usdt);
+/* Requests the address of a section by its name, and that of an offset of the file. Returns 0, or
+ * -errno as file_row_request() does. */
+int file_section_request(struct parser *parser, const struct elf_file *elf, const char *name,
+			 uint64_t offset, struct file_section_answer *answer);
 /* Requests where x86-64 code of the file or image returns. Returns 0, or -errno as
  * file_row_request() does. */
 int file_returns_request(struct parser *parser, const struct elf_file *elf, uint64_t address,

@@ -178,7 +178,8 @@ def expect_stacks(runs, pid, directory):
     cells = runs.live("-d", 0.5, "--json", "--report", "-a", "--by", "pid", "-p", pid)
     check(re.search(r'"pid":%s,.*"begin":"' % pid, cells), "--report: %s", cells)
     expect_error(runs.ctx.plain("--goroutines", "-p", pid), 1, "no program of Go")
-    runs.used.add("--goroutines")
+    expect_error(runs.ctx.plain("--tasks", "-p", pid), 1, "it runs no Python")
+    runs.used |= {"--goroutines", "--tasks"}
     check("sandbox: none (--no-sandbox)" in runs.run("-d", 0.5, "--no-sandbox", "-v", *chosen, *runs.here).err, "--no-sandbox")
     dictionary, rows = os.path.join(directory, "dictionary.csv"), os.path.join(directory, "stacks.csv")
     with open(rows, "w", encoding="utf-8") as file:

@@ -26,9 +26,11 @@ def is_program(path):
 
 def interpreters(ctx):
     """Paths of interpreters that are here and of a known version: this one, those next to it where each version has a folder, and those in
-    PATH. Without --all only the first and the newest."""
+    PATH; or the one of --python. Without --all only the first and the newest."""
     beside = sorted(glob.glob(os.path.join(os.path.dirname(os.path.realpath(sys.executable)), "../../*/bin/python3")))
     names = [sys.executable, "/usr/bin/python3", *beside, *("python3.%d" % minor for minor in VERSIONS)]
+    if ctx.options.python:
+        names = [ctx.options.python]
     found = {}
     for path in dict.fromkeys(os.path.realpath(path) for path in map(shutil.which, names) if path):
         if not is_program(path):

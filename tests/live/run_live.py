@@ -95,6 +95,7 @@ import case_stacks_on_cpu  # noqa: F401
 import case_start  # noqa: F401
 import case_state  # noqa: F401
 import case_stuck  # noqa: F401
+import case_tasks  # noqa: F401
 import case_top  # noqa: F401
 import case_totals  # noqa: F401
 import case_trace  # noqa: F401
@@ -122,6 +123,7 @@ def parse(argv):
     parser.add_argument("--self-test", action="store_true", help="checks the workloads against /proc, without tsnap")
     parser.add_argument("--tries", type=int, default=2, help="how often a test may be tried alone (default: 2)")
     parser.add_argument("--jobs", type=int, default=1, help="run so many side by side of those that don't mind, and one more while CPUs are idle (default: 1)")
+    parser.add_argument("--python", help="command that runs a Python, for the tests of Python, such as 'chroot DIR python3.14'; default: those here")
     parser.add_argument("--all", action="store_true", help="those that only a thorough run has, too")
     parser.add_argument("--list", action="store_true", help="lists the tests")
     parser.add_argument("names", nargs="*", help="tests to run, as patterns; all if none")

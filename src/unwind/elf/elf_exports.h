@@ -20,7 +20,10 @@ unsigned int elf_exports(const struct elf_file *elf, const char *const *names, u
 	EXPORT(MODULE_PYTHON_RUNTIME, "_PyRuntime") \
 	EXPORT(MODULE_PYTHON_VERSION, "Py_Version") /* Python 3.11 and later */ \
 	EXPORT(MODULE_PYTHON_CODE, "PyCode_Type") \
-	EXPORT(MODULE_PYTHON_STRING, "PyUnicode_Type")
+	EXPORT(MODULE_PYTHON_STRING, "PyUnicode_Type") \
+	EXPORT(MODULE_PYTHON_COROUTINE, "PyCoro_Type") \
+	EXPORT(MODULE_PYTHON_GENERATOR, "PyGen_Type") \
+	EXPORT(MODULE_PYTHON_ASYNC_GENERATOR, "PyAsyncGen_Type")
 #define JAVA_EXPORTS(EXPORT) \
 	EXPORT(MODULE_JAVA_FIELDS, "gHotSpotVMStructs") \
 	EXPORT(MODULE_JAVA_FIELD_STRIDE, "gHotSpotVMStructEntryArrayStride") \

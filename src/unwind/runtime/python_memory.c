@@ -57,6 +57,18 @@ static const struct {
 	{MEMBER(interpreter_gil),       0,   384, 112, 120, FAR},
 	{MEMBER(gil_holder),            8,   8,   144, 152, NEAR},
 	{MEMBER(gil_locked),            16,  16,  136, 144, NEAR},
+	{MEMBER(frame_stack_top),       0,   0,   0,   296, NEAR},
+	{MEMBER(type_name),             0,   0,   0,   424, NEAR},
+	{MEMBER(type_flags),            0,   0,   0,   440, NEAR},
+	{MEMBER(set_used),              0,   0,   0,   504, NEAR},
+	{MEMBER(set_table),             0,   0,   0,   512, NEAR},
+	{MEMBER(set_mask),              0,   0,   0,   520, NEAR},
+	{MEMBER(number_tag),            0,   0,   0,   576, NEAR},
+	{MEMBER(number_digits),         0,   0,   0,   584, NEAR},
+	{MEMBER(generator_frame),       0,   0,   0,   680, NEAR},
+	{MEMBER(generator_state),       0,   0,   0,   688, NEAR},
+	{MEMBER(list_next),             0,   0,   0,   696, NEAR},
+	{MEMBER(list_previous),         0,   0,   0,   704, NEAR},
 	/* clang-format on */
 };
 
@@ -132,8 +144,6 @@ bool python_layout_get(struct python_layout *layout, uint64_t version,
 #define ENTRY_LONG 14
 #define ENTRY_NONE 15
 
-#define PYTHON_UTF8_BYTES 4
-#define PYTHON_NAME_CHARS_MAX 200 /* characters of a function's name */
 #define PYTHON_FILE_CHARS_MAX 120 /* the last ones of a path */
 
 /* Facts that distinguish a code object, together with its texts, from a later one at its
@@ -150,15 +160,13 @@ struct python_texts {
 	char file[PYTHON_UTF8_BYTES * PYTHON_FILE_CHARS_MAX + 1];
 };
 
-static bool python_word(struct thread_memory *memory, uint64_t address, uint64_t *word)
+bool python_word(struct thread_memory *memory, uint64_t address, uint64_t *word)
 {
 	return !thread_memory_read(memory, address, word, sizeof(*word));
 }
 
-/* Finds the interpreter in a process. exports: what its file exports; distance: of the process'
- * addresses from these. False where its version is not known. */
-static bool python_open(struct python *python, struct thread_memory *memory,
-			const uint64_t exports[MODULE_PYTHON_EXPORTS], uint64_t distance)
+bool python_open(struct python *python, struct thread_memory *memory,
+		 const uint64_t exports[MODULE_PYTHON_EXPORTS], uint64_t distance)
 {
 	uint8_t head[PYTHON_RUNTIME_HEAD_BYTES];
 	uint64_t version;
@@ -234,10 +242,8 @@ static uint32_t character_at(const uint8_t *bytes, unsigned int kind, size_t at)
 	return !c || (c >= 0xd800 && c < 0xe000) || c > 0x10ffff ? '?' : c;
 }
 
-/* Reads at most `most` characters of a string, the first or the last ones, as UTF-8. text:
- * PYTHON_UTF8_BYTES for each, and one. PyASCIIObject and PyCompactUnicodeObject of
- * Include/cpython/unicodeobject.h. */
-static bool string_read(const struct python *python, struct thread_memory *memory, uint64_t address,
+/* PyASCIIObject and PyCompactUnicodeObject of Include/cpython/unicodeobject.h. */
+bool python_string_read(const struct python *python, struct thread_memory *memory, uint64_t address,
 			size_t most, bool last, char *text)
 {
 	const struct python_layout *layout = &python->layout;
@@ -272,8 +278,10 @@ static bool string_read(const struct python *python, struct thread_memory *memor
 static bool python_texts_read(const struct python *python, struct thread_memory *memory,
 			      const struct python_code *code, struct python_texts *texts)
 {
-	return string_read(python, memory, code->name, PYTHON_NAME_CHARS_MAX, false, texts->name) &&
-	       string_read(python, memory, code->file, PYTHON_FILE_CHARS_MAX, true, texts->file);
+	return python_string_read(python, memory, code->name, PYTHON_NAME_CHARS_MAX, false,
+				  texts->name) &&
+	       python_string_read(python, memory, code->file, PYTHON_FILE_CHARS_MAX, true,
+				  texts->file);
 }
 
 /* Reads a number of six bits a byte, lowest first; bit 6: one more byte comes. *at: after the
@@ -365,9 +373,7 @@ static void python_code_name(const struct python *python, struct thread_memory *
 
 /* --- GILs */
 
-#define FRAMES_MAX 8	 /* frames of no function, before one of a function */
-#define OWNED_BY_STACK 3 /* FRAME_OWNED_BY_CSTACK; in 3.14 FRAME_OWNED_BY_INTERPRETER, and more */
-#define POINTER_BITS (~(uint64_t)7) /* 3.14 has marks in the other bits */
+#define FRAMES_MAX 8 /* frames of no function, before one of a function */
 
 /* Returns the innermost frame of a function, and its code; 0: not known. */
 static uint64_t frame_of(const struct python_layout *layout, struct thread_memory *memory,
@@ -383,8 +389,8 @@ static uint64_t frame_of(const struct python_layout *layout, struct thread_memor
 		if (!python_word(memory, frame + layout->frame_code, code) ||
 		    thread_memory_read(memory, frame + layout->frame_owner, &owner, 1))
 			return 0;
-		*code &= POINTER_BITS;
-		if (layout->has_is_entry || owner < OWNED_BY_STACK)
+		*code &= PYTHON_POINTER_BITS;
+		if (layout->has_is_entry || owner < PYTHON_OWNED_BY_STACK)
 			return frame;
 		if (!python_word(memory, frame + layout->frame_previous, &frame))
 			return 0;
@@ -465,7 +471,7 @@ static bool rlock_read(struct thread_memory *memory, uint64_t address, uint64_t 
 	uint64_t at;
 
 	memset(words, 0, RLOCK_WORDS * sizeof(*words));
-	return address && !(address & ~POINTER_BITS) &&
+	return address && !(address & ~PYTHON_POINTER_BITS) &&
 	       !thread_memory_read(memory, address, words, RLOCK_WORDS * sizeof(*words)) &&
 	       words[RLOCK_SEMAPHORE] == semaphore && words[RLOCK_REFERENCES] < REFERENCES_MAX &&
 	       python_word(memory, words[RLOCK_TYPE] + TYPE_NAME, &at) &&
@@ -706,12 +712,12 @@ static bool frame_take(struct python_stack *stack, uint64_t *address, uint64_t *
 	    !python_word(stack->memory, at + layout->frame_instruction, &frame.instruction) ||
 	    thread_memory_read(stack->memory, at + layout->frame_owner, &owner, 1))
 		return false;
-	if (!layout->has_is_entry && owner >= OWNED_BY_STACK) {
+	if (!layout->has_is_entry && owner >= PYTHON_OWNED_BY_STACK) {
 		while (*first < stack->count)
 			stack->frames[(*first)++].mark = at;
 		return true;
 	}
-	frame.code &= POINTER_BITS;
+	frame.code &= PYTHON_POINTER_BITS;
 	if (stack->count < STACK_FRAMES_MAX)
 		stack->frames[stack->count++] = frame;
 	if (!layout->has_is_entry)
@@ -756,51 +762,54 @@ static uint64_t text_keep(const char *name)
 	return at + 1;
 }
 
-/* Makes a frame's name. key: hash of the code and its address. Returns as frame_name(); 0 where it
- * can't be read. */
-static uint64_t name_make(struct python_stack *stack, const struct python_code *code,
-			  uint64_t instruction, uint64_t key)
+/* Makes the name of code at an instruction. key: hash of the code and its address. Returns as
+ * python_frame_name(). */
+static uint64_t name_make(const struct python *python, struct thread_memory *memory,
+			  const struct python_code *code, uint64_t instruction, uint64_t key)
 {
 	char name[FUNCTION_NAME_SIZE];
 	struct python_texts texts;
 	uint64_t *known;
 
-	if (!python_texts_read(&stack->process->python, stack->memory, code, &texts))
+	if (!python_texts_read(python, memory, code, &texts))
 		return 0;
 	key = hash_u64(key ^ hash_bytes(texts.name, strlen(texts.name))) ^
 	      hash_bytes(texts.file, strlen(texts.file));
 	known = index_put(&all.names, key, NULL);
 	if (*known)
 		return *known;
-	python_code_name(&stack->process->python, stack->memory, code, &texts, instruction, name);
+	python_code_name(python, memory, code, &texts, instruction, name);
 	return *known = text_keep(name);
 }
 
-/* Returns a frame's name as its offset in text, plus one; 0 where it can't be read. Texts are read
- * once in a scan: what is made later may have their addresses. */
-static uint64_t frame_name(struct python_stack *stack, const struct python_frame *frame)
+/* Texts are read once in a scan: what is made later may have their addresses. */
+uint64_t python_frame_name(const struct python *python, struct thread_memory *memory, uint64_t pid,
+			   uint64_t code, uint64_t instruction)
 {
 	struct {
 		struct python_code code;
 		uint64_t instruction, at, pid;
-	} what = {.instruction = frame->instruction,
-		  .at = frame->code,
-		  .pid = stack->process->entry.key};
+	} what = {.instruction = instruction, .at = code, .pid = pid};
 	uint64_t *known, key, name;
 
-	if (!python_code_read(&stack->process->python, stack->memory, frame->code, &what.code))
+	if (!python_code_read(python, memory, code, &what.code))
 		return 0;
 	key = hash_bytes(&what, sizeof(what));
 	known = index_find(&all.scan_names, key);
 	if (known)
 		return *known;
-	name = name_make(stack, &what.code, frame->instruction, key);
+	name = name_make(python, memory, &what.code, instruction, key);
 	if (name)
 		*index_put(&all.scan_names, key, NULL) = name;
 	return name;
 }
 
-static void names_begin(int64_t now_ns)
+const char *python_name_text(uint64_t name)
+{
+	return all.text + name - 1;
+}
+
+void python_names_begin(int64_t now_ns)
 {
 	if (all.names.used >= NAMES_KEPT_MAX || all.text_bytes >= TEXT_BYTES_MAX)
 		names_clear_all();
@@ -814,7 +823,7 @@ static bool frame_answer(struct python_stack_answer *answer, uint64_t mark, uint
 			 uint64_t given[STACK_FRAMES_MAX])
 {
 	struct python_stack_frame *frame = &answer->frames[answer->count];
-	const char *text = all.text + name - 1;
+	const char *text = python_name_text(name);
 	size_t bytes = strlen(text) + 1;
 
 	given[answer->count] = name;
@@ -839,7 +848,9 @@ static void frames_answer(struct python_stack *stack, struct python_stack_answer
 	bool fits = true;
 
 	for (uint32_t i = 0; fits && i < stack->count; i++) {
-		uint64_t name = frame_name(stack, &stack->frames[i]);
+		uint64_t name = python_frame_name(&stack->process->python, stack->memory,
+						  stack->process->entry.key, stack->frames[i].code,
+						  stack->frames[i].instruction);
 
 		stack->broken = stack->broken || !name;
 		fits = !name || frame_answer(answer, stack->frames[i].mark, name, given);
@@ -862,7 +873,7 @@ size_t python_stack_answer(const struct runtime_request *of, struct thread_memor
 	stack.broken = false;
 	answer->known = stack.process->known;
 	state = answer->known ? state_find(stack.process, of, memory) : 0;
-	names_begin(of->now_ns);
+	python_names_begin(of->now_ns);
 	if (state)
 		frames_read(&stack, state);
 	if (state)

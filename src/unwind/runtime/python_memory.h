@@ -43,9 +43,16 @@ struct python_layout {
 	uint32_t runtime_gil;		 /* 3.11: offset of the GIL in _PyRuntime */
 	uint32_t interpreter_gil;	 /* 3.12 on: offset of the GIL's address; 0: none */
 	uint32_t gil_holder, gil_locked; /* offsets in struct _gil_runtime_state */
-	bool has_cframe;		 /* 3.11 and 3.12 */
-	bool has_is_entry;		 /* 3.11 only */
-	bool has_locks;			 /* 3.11 to 3.13: an RLock has a semaphore */
+	/* 3.14 only: what python_tasks.c reads */
+	uint32_t frame_stack_top; /* the pointer to what follows the stack's last slot */
+	uint32_t generator_frame, generator_state; /* the frame itself; an int8_t */
+	uint32_t type_name, type_flags;
+	uint32_t set_used, set_table, set_mask;
+	uint32_t number_tag, number_digits; /* PyLongObject */
+	uint32_t list_next, list_previous;  /* struct llist_node */
+	bool has_cframe;		    /* 3.11 and 3.12 */
+	bool has_is_entry;		    /* 3.11 only */
+	bool has_locks;			    /* 3.11 to 3.13: an RLock has a semaphore */
 };
 
 /* Fills the layout of a version. version: PY_VERSION_HEX as Py_Version has it; head: the first
@@ -61,6 +68,28 @@ struct python {
 };
 
 #define PYTHON_STACK_CALLS 2048 /* reads of memory, for one stack */
+#define PYTHON_UTF8_BYTES 4
+#define PYTHON_NAME_CHARS_MAX 200 /* characters of a function's name */
+/* FRAME_OWNED_BY_CSTACK; in 3.14 FRAME_OWNED_BY_INTERPRETER, and more */
+#define PYTHON_OWNED_BY_STACK 3
+#define PYTHON_POINTER_BITS (~(uint64_t)7) /* 3.14 has marks in the other bits */
+
+bool python_word(struct thread_memory *memory, uint64_t address, uint64_t *word);
+/* Finds the interpreter in a process. exports: what its file exports; distance: of the process'
+ * addresses from these. False where its version is not known. */
+bool python_open(struct python *python, struct thread_memory *memory,
+		 const uint64_t exports[MODULE_PYTHON_EXPORTS], uint64_t distance);
+/* Reads at most `most` characters of a string, up to PYTHON_NAME_CHARS_MAX, the first or the last
+ * ones, as UTF-8. text: PYTHON_UTF8_BYTES for each, and one. */
+bool python_string_read(const struct python *python, struct thread_memory *memory, uint64_t address,
+			size_t most, bool last, char *text);
+/* Names of code at an instruction of it, "Class.method (file.py:12)". python_names_begin() begins a
+ * scan, before which all of them may be forgotten. Returns the name's number, or 0 where it can't
+ * be read; python_name_text(): valid until the next name. */
+void python_names_begin(int64_t now_ns);
+uint64_t python_frame_name(const struct python *python, struct thread_memory *memory, uint64_t pid,
+			   uint64_t code, uint64_t instruction);
+const char *python_name_text(uint64_t name);
 
 /* Fill answers to requests, and return their bytes. */
 size_t python_stack_answer(const struct runtime_request *of, struct thread_memory *memory,
