@@ -101,19 +101,25 @@ void head_fill(uint8_t *head, uint64_t version)
 	static const struct {
 		uint16_t at_3_13, at_3_14, value;
 	} slots[] = {
-		{40, 40, 704},	 {64, 64, 80},	  {72, 72, 88},	   {168, 192, 8},   {176, 200, 16},
+		{40, 40, 728},	 {64, 64, 80},	  {72, 72, 88},	   {168, 192, 8},   {176, 200, 16},
 		{184, 208, 72},	 {200, 224, 160}, {232, 256, 8},   {240, 264, 0},   {248, 272, 56},
 		{264, 288, 70},	 {280, 320, 112}, {296, 336, 128}, {304, 344, 136}, {312, 352, 68},
 		{344, 384, 200}, {520, 600, 16},  {528, 608, 32},  {544, 624, 32},  {552, 632, 16},
 		{560, 640, 40},	 {112, 120, 96},  {120, 128, 400}, {136, 144, 416}, {144, 152, 408},
+		{0, 296, 80},	 {0, 424, 24},	  {0, 440, 168},   {0, 504, 24},    {0, 512, 40},
+		{0, 520, 32},	 {0, 576, 16},	  {0, 584, 24},	   {0, 680, 72},    {0, 688, 67},
+		{0, 704, 8},
 	};
 
 	memset(head, 0, PYTHON_RUNTIME_HEAD_BYTES);
 	memcpy(head, "xdebugpy", 8);
 	memcpy(head + 8, &version, sizeof(version));
-	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++)
-		memcpy(head + (version == V3_14 ? slots[i].at_3_14 : slots[i].at_3_13),
-		       &slots[i].value, sizeof(slots[i].value));
+	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
+		uint16_t at = version == V3_14 ? slots[i].at_3_14 : slots[i].at_3_13;
+
+		if (at) /* the version has it */
+			memcpy(head + at, &slots[i].value, sizeof(slots[i].value));
+	}
 }
 
 void python_scene_make(struct python_scene *scene, uint64_t version)

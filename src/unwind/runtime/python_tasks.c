@@ -426,21 +426,27 @@ static enum taken chain_read(struct reader *reader, const struct task *task, uin
 	return of ? TAKEN_UNREAD : TAKEN;
 }
 
-/* Keeps the stack, and returns its offset in stacks. False where a function can't be read. */
+/* Keeps the stack, and sets its offset in stacks; those of functions with the same names are one.
+ * False where a function can't be read. */
 static bool stack_keep(struct reader *reader, const struct chain *chain, size_t *stack)
 {
-	uint64_t words[2 + TASK_FRAMES_MAX] = {chain->count, chain->cut}, *known;
+	uint64_t words[2 + TASK_FRAMES_MAX] = {chain->count, chain->cut};
+	uint64_t hashes[2 + TASK_FRAMES_MAX] = {chain->count, chain->cut}, *known;
 	const size_t count = 2 + chain->count;
 	bool added;
 
 	for (uint32_t i = 0; i < chain->count; i++) {
+		const char *name;
+
 		words[2 + i] =
 			python_frame_name(&reader->python, reader->memory, reader->pid,
 					  chain->frames[i].code, chain->frames[i].instruction);
 		if (!words[2 + i])
 			return false;
+		name = python_name_text(words[2 + i]);
+		hashes[2 + i] = hash_bytes(name, strlen(name));
 	}
-	known = index_put(&reader->stack_at, hash_bytes(words, count * sizeof(*words)), &added);
+	known = index_put(&reader->stack_at, hash_bytes(hashes, count * sizeof(*hashes)), &added);
 	if (added) {
 		*known = reader->stack_words;
 		reader->stacks = memory_grow(reader->stacks, &reader->stack_capacity,
