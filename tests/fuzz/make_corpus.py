@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes corpus_btf/, corpus_offsets/, corpus_elf/, corpus_perf_map/, corpus_python/, corpus_goroutines/, corpus_java/, corpus_java_monitors/,
-corpus_perf_sample/, corpus_sock_diag/, corpus_service/ and corpus_programs/ anew: small files, good and bad, for the fuzz targets to start from."""
+corpus_tasks/, corpus_perf_sample/, corpus_sock_diag/, corpus_service/ and corpus_programs/ anew: small files, good and bad, for the fuzz targets to start from."""
 import os
 import struct
 import sys
@@ -253,9 +253,14 @@ PYTHON_LAYOUTS = {
     0x030d00f0: dict(interpreters=704, threads=88, owner_of=16, native=160, current=72, previous=8, code=0, at=56, owner=70,
                      file=112, name=128, lines=136, first=68, bytes=200, text=40),
 }
-# Where 3.13 tells those, and next of interpreters and threads, of bytes and strings.
-PYTHON_TOLD = {40: 704, 64: 80, 72: 88, 168: 8, 176: 16, 184: 72, 200: 160, 232: 8, 240: 0, 248: 56, 264: 70, 280: 112, 296: 128, 304: 136,
-               312: 68, 344: 200, 520: 16, 528: 32, 544: 32, 552: 16, 560: 40}
+PYTHON_LAYOUTS[0x030e00f0] = dict(PYTHON_LAYOUTS[0x030d00f0], interpreters=728)
+# Where 3.13 and 3.14 tell those, and next of interpreters and threads, of bytes and strings.
+PYTHON_TOLD = {
+    0x030d00f0: {40: 704, 64: 80, 72: 88, 168: 8, 176: 16, 184: 72, 200: 160, 232: 8, 240: 0, 248: 56, 264: 70, 280: 112, 296: 128, 304: 136,
+                 312: 68, 344: 200, 520: 16, 528: 32, 544: 32, 552: 16, 560: 40},
+    0x030e00f0: {40: 728, 64: 80, 72: 88, 192: 8, 200: 16, 208: 72, 224: 160, 256: 8, 264: 0, 272: 56, 288: 70, 296: 80, 320: 112, 336: 128,
+                 344: 136, 352: 68, 384: 200, 424: 24, 440: 168, 504: 24, 512: 40, 520: 32, 576: 16, 584: 24, 600: 16, 608: 32, 624: 32,
+                 632: 16, 640: 40, 680: 72, 688: 67, 704: 8}}
 
 
 class PythonMemory:
@@ -264,10 +269,10 @@ class PythonMemory:
     def __init__(self, version):
         self.image, self.layout, self.heap = bytearray(0xb00), PYTHON_LAYOUTS[version], PYTHON_HEAP
         self.put(8, "<Q", version)
-        if version == 0x030d00f0:
+        if version in PYTHON_TOLD:
             self.image[PYTHON_RUNTIME:PYTHON_RUNTIME + 8] = b"xdebugpy"
             self.put(PYTHON_RUNTIME + 8, "<Q", version)
-            for at, value in PYTHON_TOLD.items():
+            for at, value in PYTHON_TOLD[version].items():
                 self.put(PYTHON_RUNTIME + at, "<Q", value)
         interpreter, self.thread = self.place(96), self.place(176)
         self.link(PYTHON_RUNTIME + self.layout["interpreters"], interpreter)
@@ -347,6 +352,106 @@ def python_files():
     circle.link(frame + 8, frame)
     circle.link(PYTHON_STACK + 64 + 16 + 8, frame)
     yield "circle", bytes(circle.image)
+
+
+ASYNCIO, COROUTINE_TYPE = 0x380, 0x3f0  # as fuzz_tasks.c has them
+
+
+class TaskMemory(PythonMemory):
+    """Of Python 3.14, with four tasks in the thread's list: one runs, the next waits, one awaits it, and one is awaited by both."""
+
+    def __init__(self):
+        super().__init__(0x030e00f0)
+        self.image += bytes(0x2000)
+        # as test_tasks.c has them, but lists are after what an interpreter and a thread have
+        lists, thread_lists = 96, 192
+        for number, value in enumerate((168, 136, 96, 108, 109, 128, 152, 512, lists, 256, 176, 184, thread_lists)):
+            self.put(ASYNCIO + 8 * number, "<Q", value)
+        self.heap = 0x1000
+        interpreter, thread = self.place(128), self.place(224)
+        self.link(PYTHON_RUNTIME + 728, interpreter)
+        self.link(interpreter + 88, thread)
+        self.link(thread + 16, interpreter)
+        self.put(thread + 160, "<Q", 1)
+        for head in interpreter + lists, thread + thread_lists:
+            self.link(head, head)
+            self.link(head + 8, head)
+        lines = self.place(40)
+        self.put(lines + 16, "<Q", 5)
+        self.image[lines + 32:lines + 37] = b"\x87\0\xdf\0\0"
+        function = self.code(self.text("f", 1), self.text("/a/x.py", 1), lines)
+        self.future_type = self.type("_asyncio.Future", 0)
+        self.task_type, self.number_type = self.type("_asyncio.Task", self.future_type), self.type("int", 0)
+        self.put(self.number_type + 168, "<Q", 1 << 24)
+        future = self.place(168)
+        self.link(future + 8, self.future_type)
+        number = self.place(32)
+        self.link(number + 8, self.number_type)
+        struct.pack_into("<QI", self.image, number + 16, 1 << 3, 7)
+        self.tasks, last = [], thread + thread_lists
+        for i in range(4):
+            inner = self.coroutine(function, future)
+            coroutine = self.coroutine(function, inner)
+            task = self.place(168)
+            self.link(task + 8, self.task_type)
+            self.put(task + 108, "<B", 1)
+            self.link(task + 120, future)
+            self.link(task + 128, coroutine)
+            self.link(task + 136, number if i % 2 else self.text("n%d" % i, 1))
+            self.link(task + 152, thread + thread_lists)
+            self.link(task + 160, last)
+            self.link(last, task + 152)
+            self.link(thread + thread_lists + 8, task + 152)
+            last = task + 152
+            self.tasks.append((task, coroutine))
+        task, coroutine = self.tasks[0]
+        self.put(coroutine + 67, "<b", 0)
+        self.link(thread + 184, task)
+        self.link(thread + 72, self.frame(function, coroutine + 72))
+        self.link(self.tasks[1][0] + 96, self.tasks[2][0])
+        self.set = self.place(64)
+        table = self.place(128)
+        self.put(self.set + 24, "<Q", 2)
+        self.put(self.set + 32, "<Q", 7)
+        self.link(self.set + 40, table)
+        for i in range(2):
+            self.link(table + 16 * i, self.tasks[1 + i][0])
+            self.put(table + 16 * i + 8, "<Q", 5)
+        self.link(self.tasks[3][0] + 96, self.set)
+        self.put(self.tasks[3][0] + 109, "<B", 1)
+
+    def type(self, name, base):
+        at, text = self.place(272), self.place(24)
+        self.image[text:text + len(name)] = name.encode()
+        self.link(at + 24, text)
+        if base:
+            self.link(at + 256, base)
+        return at
+
+    def coroutine(self, function, awaited):
+        at = self.place(200)
+        self.link(at + 8, COROUTINE_TYPE)
+        self.put(at + 67, "<b", -1)
+        self.frame(function, 0, at + 72, 1)
+        self.link(at + 72 + 80, at + 72 + 112)
+        self.link(at + 72 + 104, awaited)
+        return at
+
+
+def task_files():
+    yield "good", bytes(TaskMemory().image)
+    memory = TaskMemory()
+    memory.link(memory.tasks[1][1] + 72 + 104, memory.tasks[1][1])
+    yield "awaits_itself", bytes(memory.image)
+    memory = TaskMemory()
+    memory.link(memory.tasks[3][0] + 152, memory.tasks[1][0] + 152)
+    yield "circle", bytes(memory.image)
+    memory = TaskMemory()
+    memory.put(memory.set + 32, "<Q", 0xffff)
+    yield "large_set", bytes(memory.image)
+    memory = TaskMemory()
+    memory.put(ASYNCIO, "<Q", 1 << 40)
+    yield "large_task", bytes(memory.image)
 
 
 def goroutine_files():
@@ -598,6 +703,7 @@ def programs_files():
 
 for folder, files in (("corpus_btf", btf_files()), ("corpus_offsets", offsets_files()), ("corpus_elf", elf_files()),
                       ("corpus_perf_map", perf_map_files()), ("corpus_python", python_files()), ("corpus_goroutines", goroutine_files()),
+                      ("corpus_tasks", task_files()),
                       ("corpus_java", java_files()), ("corpus_java_monitors", monitor_files()),
                       ("corpus_perf_sample", perf_files()), ("corpus_sock_diag", diag_files()),
                       ("corpus_service", service_files()), ("corpus_programs", programs_files())):

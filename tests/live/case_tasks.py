@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import case_python
+import truth
 from case_trouble import expect_error
 from harness import START_S, STOP_S, Process, Skip, case, check, wait_until
 
@@ -28,9 +29,9 @@ def python_of(ctx, minor):
     raise Skip("no Python 3.%d here (--python)" % minor)
 
 
-def program_start(ctx, *words):
+def program_start(ctx, *words, prefix=()):
     with open(SCRIPT, encoding="utf-8") as file:
-        process = Process([*python_of(ctx, 14), "-c", file.read(), *words])
+        process = Process([*prefix, *python_of(ctx, 14), "-c", file.read(), *words])
     ctx.started.append(process)
     wait_until(lambda: b"\n" in process.out or process.code is not None, 20, "its tasks")
     check(process.code is None, "the program ended: %s", process.err)
@@ -101,6 +102,24 @@ def tasks(ctx):
         rows = [json.loads(line) for line in tool.out.decode().splitlines()]
         check(sorted((row["state"], row["tid"], row["stack"], row["count"]) for row in rows) == sorted(group[:4] for group in wanted),
               "%s", tool.out)
+
+
+@case(thorough=True)
+def tasks_in_a_pid_namespace(ctx):
+    """The threads of event loops have the ids of /proc also where their process knows them by others."""
+    prefix = ["unshare", "--pid", "--fork", "--kill-child"]
+    if subprocess.run(prefix + ["true"], stderr=subprocess.DEVNULL).returncode:
+        raise Skip("no pid namespace can be made")
+    process = program_start(ctx, prefix=prefix)
+    pid = int(truth.read("/proc/%d/task/%d/children" % (process.pid, process.pid)).split()[0])
+    inner = {}
+    for tid in os.listdir("/proc/%d/task" % pid):
+        inner[int(re.search(r"^NSpid:.*\s(\d+)$", truth.read("/proc/%d/task/%s/status" % (pid, tid)), re.M)[1])] = int(tid)
+    told = json.loads(process.out)
+    wanted = {inner[row["tid"]] for row in told}
+    rows, err = tasks_csv(ctx, pid)
+    check(len(wanted) == 2 and pid in wanted and {int(row["tid"]) for row in rows} == wanted, "%s: %s", wanted, rows)
+    check(not err and sum(int(row["count"]) for row in rows) == len(told), "%s: %s", err, rows)
 
 
 @case
