@@ -327,6 +327,17 @@ int64_t btf_offset_find(const struct btf_types *btf, const char *of, const char 
 	return id ? btf_member_find(btf, id, member, bytes) : -1;
 }
 
+uint32_t btf_struct_bytes(const struct btf_types *btf, const char *name)
+{
+	uint32_t id = btf_struct_find(btf, name);
+	struct btf_type type;
+
+	if (!id)
+		return 0;
+	type_get(btf, id, &type);
+	return type.size;
+}
+
 /* --- the running kernel */
 
 static struct btf_types kernel = {.file = MAP_FAILED};

@@ -43,6 +43,9 @@ int64_t btf_member_find(const struct btf_types *btf, uint32_t of, const char *na
 int64_t btf_offset_find(const struct btf_types *btf, const char *of, const char *member,
 			unsigned int bytes);
 
+/* Returns the size of a struct; 0: there is none of that name. */
+uint32_t btf_struct_bytes(const struct btf_types *btf, const char *name);
+
 #define KERNEL_BTF_PATH "/sys/kernel/btf/vmlinux"
 
 /* Gets the running kernel's types, which are read at the first call: a start looks for many. A

@@ -15,6 +15,7 @@
 /* kernel/locking/rwsem.c */
 #define RWSEM_READER_OWNED 1
 #define RWSEM_WRITER_LOCKED 1
+#define RWSEM_READERS 8 /* the lowest bit of their number in count, from 5.3 on */
 
 /* Input and output of the program. */
 struct look {
@@ -149,10 +150,20 @@ bool kernel_lock_is_held(uint64_t blocker, uint64_t owner_word, uint64_t count)
 	case KERNEL_LOCK_MUTEX:
 		return !(owner_word & MUTEX_PICKUP);
 	case KERNEL_LOCK_SEMAPHORE:
+	case KERNEL_LOCK_PERCPU:
+	case KERNEL_LOCK_PERCPU + 1:
 		return false;
 	default:
 		return !(owner_word & RWSEM_READER_OWNED) && count & RWSEM_WRITER_LOCKED;
 	}
+}
+
+uint32_t kernel_lock_readers(uint64_t blocker, uint64_t owner_word, uint64_t count)
+{
+	return (blocker & KERNEL_LOCK_RWSEM) && owner_word & RWSEM_READER_OWNED &&
+			       (int64_t)count > 0
+		       ? (uint32_t)(count >> RWSEM_READERS)
+		       : 0;
 }
 
 int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock)
@@ -162,7 +173,10 @@ int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock)
 
 	if (result < 0)
 		return result;
-	*lock = (struct kernel_lock){.blocker = look.blocker, .owner_word = look.owner_word};
+	*lock = (struct kernel_lock){
+		.blocker = look.blocker,
+		.owner_word = look.owner_word,
+		.readers = kernel_lock_readers(look.blocker, look.owner_word, look.count)};
 	/* it was one task at both looks: nothing was read of a task that is gone */
 	if (look.blocker && look.owner_task &&
 	    look.owner_task == (look.owner_word & ~(uint64_t)KERNEL_LOCK_FLAGS)) {

@@ -10,10 +10,13 @@
 #include <stdint.h>
 
 /* Kinds of locks, in the low bits of blocker: BLOCKER_TYPE_* of include/linux/hung_task.h. */
-#define KERNEL_LOCK_KIND 3
+#define KERNEL_LOCK_KIND 7
 #define KERNEL_LOCK_MUTEX 0
 #define KERNEL_LOCK_SEMAPHORE 1
-#define KERNEL_LOCK_RWSEM 2
+#define KERNEL_LOCK_RWSEM 2 /* of a reader; 3: of a writer */
+#define KERNEL_LOCK_PERCPU                                                                      \
+	4		    /* our own, for a percpu_rw_semaphore: a task names none; 5: of its \
+			       writer, which waits for readers */
 #define KERNEL_LOCK_FLAGS 7 /* flags in the owner's word of every kind */
 
 struct kernel_lock {
@@ -21,7 +24,8 @@ struct kernel_lock {
 	uint64_t owner_word; /* owner word of the lock, with its flags */
 	uint32_t owner_tid;  /* kernel's own tid of the owner; 0: nobody, or not known */
 	uint32_t owner_pid;
-	bool sure; /* the owner has the lock; else it is only the last thread that took it */
+	uint32_t readers; /* threads that share it; 0: none, or not known */
+	bool sure;	  /* the owner has the lock; else it is only the last thread that took it */
 };
 
 /* Loads the program. Returns its descriptor, the caller's; or -errno. */
@@ -32,5 +36,7 @@ int kernel_lock_read(int program, uint32_t tid, struct kernel_lock *lock);
 /* True if the owner has the lock; count: of an rwsem. Else it has not taken it yet, has only read
  * it last, or is just the last one that had it. */
 bool kernel_lock_is_held(uint64_t blocker, uint64_t owner_word, uint64_t count);
+/* Number of readers that have an rwsem; 0: none, or it is another lock. */
+uint32_t kernel_lock_readers(uint64_t blocker, uint64_t owner_word, uint64_t count);
 
 #endif

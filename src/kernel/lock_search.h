@@ -8,17 +8,24 @@
 #ifndef TSNAP_KERNEL_LOCK_SEARCH_H
 #define TSNAP_KERNEL_LOCK_SEARCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct kernel_lock;
 struct lock_search;
+struct lock_symbols;
 
 /* Loads the programs. *search: the caller's. 0, or -errno, and *search stays as it is. */
 int lock_search_open(struct lock_search **search);
 /* Finds the lock that a thread waits for now; blocker 0: it waits for none that was found. tid: as
- * the kernel numbers it. 0, or -EAGAIN: it did not sleep all the time, or the
+ * the kernel numbers it; interruptible: it sleeps in S, where no percpu_rw_semaphore is waited for.
+ * 0, or -EAGAIN: it did not sleep all the time, or the
  * lock's list changed. */
-int lock_search_read(struct lock_search *search, uint32_t tid, struct kernel_lock *lock);
+int lock_search_read(struct lock_search *search, uint32_t tid, bool interruptible,
+		     struct kernel_lock *lock);
+/* Reads a word of the kernel's memory; 0 where it can't be read. */
+uint64_t lock_search_word(struct lock_search *search, uint64_t address);
+const struct lock_symbols *lock_search_symbols(struct lock_search *search);
 void lock_search_close(struct lock_search *search); /* may be NULL */
 
 #endif

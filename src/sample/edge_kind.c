@@ -40,16 +40,19 @@ static void lock_file(const struct sample *sample, const char *name, struct text
 		text_add_format(text, "%s %s", name, sample->file.name);
 }
 
-/* Adds "rtnl_mutex" or "mmap_lock of 4711 java" if its name is known. Otherwise the file of the
- * waiting call distinguishes the kernel's locks, as their addresses must not be shown: "kernel lock
- * /var/lib/x". */
+/* Adds "rtnl_mutex" or "i_rwsem of /var/lib/x" if its name is known, which its holder follows.
+ * Otherwise the file of the waiting call distinguishes the kernel's locks, as their addresses must
+ * not be shown: "kernel lock /var/lib/x". */
 static void lock_kernel(const struct sample *sample, const char *name, struct text *text)
 {
 	const char *on = sample->wait.on;
 	const char *about = sample->file.name ? sample->file.name : on ? on : sample->call.name;
+	const char *held = on ? strstr(on, WAITS_ON_HOLDER) : NULL;
 
-	if (on &&
-	    (text_ends(on, WAITS_ON_MUTEX) || !strncmp(on, WAITS_ON_MAP, strlen(WAITS_ON_MAP))))
+	if (held)
+		text_add(text, on, (size_t)(held - on));
+	else if (on && (text_ends(on, WAITS_ON_MUTEX) ||
+			!strncmp(on, WAITS_ON_MAP, strlen(WAITS_ON_MAP))))
 		text_add_string(text, on);
 	else if (about)
 		text_add_format(text, "%s %s", name, about);

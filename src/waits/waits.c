@@ -362,6 +362,11 @@ void waits_fill(struct waits *waits, struct sample *sample, const struct lookup_
 	}
 }
 
+const char *waits_comm(struct waits *waits, int64_t tid, int64_t now_ns)
+{
+	return comm_find(waits->comms, waits->root, tid, now_ns);
+}
+
 bool waits_facts(struct waits *waits, const struct sample *sample, const struct lookup_hint *hint,
 		 bool anew, int64_t now_ns, struct wait_facts *facts)
 {

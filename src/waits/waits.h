@@ -69,6 +69,9 @@ bool waits_facts(struct waits *waits, const struct sample *sample, const struct 
  * of the next lookup. sequence: of the thread's switch-out. */
 int64_t waits_until(struct waits *waits, int64_t tid, uint64_t sequence, int64_t now_ns);
 
+/* The thread's name, as columns have it; NULL: there is no such thread. */
+const char *waits_comm(struct waits *waits, int64_t tid, int64_t now_ns);
+
 /* What the wait for an answer, or for room, on a TCP connection is for (waits/net_verdict.h), in
  * words that do not change while that is so; NULL: not known, or the thread waits for something
  * else. The sample must be filled with NEED_WAITS and NEED_WAIT_CLASS. */

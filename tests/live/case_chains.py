@@ -1,17 +1,22 @@
 """Wait chains: blockers, chains and roots of workloads that know theirs."""
+import collections
 import fnmatch
 import json
 import os
+import pty
 import re
 import signal
+import subprocess
 import sys
 import time
+import tty
 
 import truth
+from case_block import Device, file_system
 from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, let_pass, scans_of, table_below, wait_until
 from parts import account
 
-COLUMNS = "state,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
+COLUMNS = "state,waits_on,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
 SETTLED_S = 2 if SLOW == 1 else 20  # after this time all processes have been searched for other ends
 CERTAIN, LIKELY = 95, 80  # percentages of samples that must be right
 
@@ -215,7 +220,11 @@ def kernel_locks(ctx, *args):
     later = run_chain(ctx, "kernel_locks", CERTAIN, *args)
     told = {(row["blocker_kind"], row["blocker_sure"]) for row in later if row["blocker_kind"]}
     check(told == {("kernel lock", "certain")}, "told as %s", told)
+    named = [row["waits_on"] for row in later if row["blocker_kind"] and " (deleted) held by " in row["waits_on"]]
+    check({name.split(" of /")[0] for name in named} == {"f_pos_lock", "i_rwsem"}, "named %s", set(named))
     later = run_chain(ctx, "kernel_reader", LIKELY, *args)
+    named = {re.sub(r"\d+", "N", row["waits_on"]) for row in later if row["blocker_kind"]}
+    check(named == {"i_rwsem of inode N on N:N held by N chain_holder (S, getdentsN)"}, "a reader's lock is %s", named)
     told = {row["blocker_sure"] for row in later if row["blocker_kind"]}
     check(told == {"likely"}, "a reader is %s", told)
     turns(ctx, "kernel_turns", "D", *args)
@@ -243,10 +252,67 @@ def chain_of_memory_map(ctx):
     for known in ("lock_search", "kernel_locks"):
         needs_feature(ctx, known)
         rows = ctx.rows("-a", "-p", workload["pid"], *(ctx.without("kernel_locks") if known == "lock_search" else ()), columns="comm,state,syscall,waits_on,blocker_sure,chain")
-        right = ("D", "mprotect", "mmap_lock of %s workload" % workload["pid"], "certain", "waiter kernel lock> mapper")
+        mapper = next((row["tid"] for row in rows if row["comm"] == "mapper"), "")
+        held = "mmap_lock of %s workload held by %s mapper (D, mmap)"
+        right = ("D", "mprotect", held % (workload["pid"], mapper), "certain", "waiter kernel lock> mapper")
         told = {tuple(row[name] for name in ("state", "syscall", "waits_on", "blocker_sure", "chain")) for row in rows if row["comm"] == "waiter"}
         check(told == {right}, "%s: %s", known, told)
         check({(row["state"], row["syscall"]) for row in rows if row["comm"] == "mapper"} == {("D", "mmap")}, "the holder: %s", rows[-4:])
+
+
+@case
+def chain_of_terminal(ctx):
+    """A thread that waits in S for a mutex of the kernel, so that a signal can end it: it writes to a terminal whose buffer another one fills."""
+    needs_feature(ctx, "lock_search")
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    writers = []
+    for name in ("fills", "waits"):
+        code = "import os; open('/proc/self/comm', 'w').write(%r); os.write(%d, bytes(1 << 20))" % (name, theirs)
+        writers.append(Process([sys.executable, "-c", code], pass_fds=[theirs]))
+        ctx.started.append(writers[-1])
+        wait_until(lambda: truth.Thread(writers[-1].pid).letter == "S", 10 * SLOW, "the writer sleeps")
+        time.sleep(0.5)
+    rows = ctx.rows("-a", "-p", "%d,%d" % tuple(writer.pid for writer in writers), columns="comm,state,blocker_tid,blocker_sure,waits_on,chain")
+    told = {(row["state"], row["blocker_tid"], row["blocker_sure"], row["waits_on"], row["chain"].split(" server>")[0])
+            for row in rows if row["comm"] == "waits"}
+    name = "atomic_write_lock of %s held by %d fills (S, write)" % (os.ttyname(theirs), writers[0].pid)
+    check(told == {("S", str(writers[0].pid), "certain", name, "waits kernel lock> fills")}, "%s", told)
+    check(not any("lock" in row["waits_on"] for row in rows if row["comm"] == "fills"), "the other one waits for a lock: %s", rows[-2:])
+
+
+FREEZE = """
+import fcntl, os, sys
+open("/proc/self/comm", "w").write("freezes")
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0xC0045877, 0)
+"""
+
+
+@case(long=True)
+def chain_of_freezer(ctx):
+    """Who freezes a file system waits for those who write it, and all that would write it wait for whoever freezes it."""
+    needs_feature(ctx, "lock_search")
+    with Device() as device, file_system(ctx, device) as folder:
+        workload = ctx.workload("chain", of="kernel_locks", dir=folder)
+        stat = os.stat(folder)
+        freezes = Process([sys.executable, "-c", FREEZE, folder])
+        wait_until(lambda: truth.Thread(freezes.pid).letter == "D", 10 * SLOW, "a writer is waited for")
+        makes = Process([sys.executable, "-c", "import os, sys; open('/proc/self/comm', 'w').write('makes'); os.mkdir(sys.argv[1])", folder + "/new"])
+        wait_until(lambda: truth.Thread(makes.pid).letter == "D", 10 * SLOW, "the freezer is waited for")
+        try:
+            rows = ctx.rows("-a", "-p", "%d,%d" % (freezes.pid, makes.pid), columns="comm,state,blocker_tid,blocker_sure,waits_on,chain")
+        finally:
+            workload.process.kill()  # its end waits for the thaw
+            freezes.wait(STOP_S)
+            subprocess.run(["fsfreeze", "-u", folder], check=True)
+            makes.wait(STOP_S)
+            workload.process.wait(STOP_S)
+    told = collections.Counter((row["comm"], row["state"], row["blocker_tid"], row["blocker_sure"]) for row in rows)
+    right = ("makes", "D", str(freezes.pid), "certain")
+    check(set(told) <= {("freezes", "D", "", ""), ("makes", "D", "", ""), right}, "%s", told)
+    check(told[right] >= 0.8 * len([row for row in rows if row["comm"] == "makes"]) > 0, "%s", told)
+    named = {re.sub(" held by .*", "", row["waits_on"]) for row in rows if row["comm"] == "freezes"}
+    check(named == {"sb_writers of %d:%d" % (os.major(stat.st_dev), os.minor(stat.st_dev))}, "%s", named)
 
 
 @case

@@ -3,6 +3,7 @@
 import collections
 
 import truth
+from case_chains import needs_feature
 from case_trace import Traced
 from harness import SLOW, case, check, let_pass
 
@@ -15,6 +16,7 @@ class Served:
     """A run of the workload's pieces: what tsnap counted of them, and what the workload says."""
 
     def __init__(self, ctx, idle, **options):
+        needs_feature(ctx, "thread_slots")
         workload = ctx.workload("pieces", idle=idle, pieces=PIECES, **options)
         tool = ctx.plain("--csv", "--trace", "work", "-i", 1, "-g", "tid,comm", "-p", workload.pid)
         rounds = 0
@@ -115,6 +117,7 @@ def work_accept(ctx):
 @case(paired=True)
 def work_slower(ctx):
     """Each slow piece is an event with what it consisted of: these add up to its time, and the pieces that nap are slow by their sleep."""
+    needs_feature(ctx, "thread_slots")
     workload = ctx.workload("pieces", idle="futex", pieces=PIECES, cpu_ms=2, slow_every=20, slow_ms=100)
     tool = ctx.plain("--csv", "--trace", "work", "--slower", "90ms", "-g", "tid,comm", "-p", workload.pid)
     let_pass(1)

@@ -18,7 +18,8 @@ struct chain_proof {
 	uint32_t key, tid; /* ids of its record, as the kernel numbers it; tid 0: it has none */
 	uint64_t sequence;
 	struct edge_basis basis;
-	int64_t uid; /* user whose time its edge took */
+	const char *lock; /* name of the kernel's lock that it waits for, transient; NULL: none */
+	int64_t uid;	  /* user whose time its edge took */
 };
 
 struct live_chains {
@@ -64,6 +65,18 @@ static const char *waits_on_far(struct live_chains *chains, const struct sample 
 	return name_transient(text_string(&text), text.length);
 }
 
+static const char *lock_name_of(struct live_chains *chains, const struct edge_waiter *waiter,
+				const struct lock_name *name)
+{
+	static struct text text;
+
+	if (!name->field)
+		return NULL;
+	text_clear(&text);
+	live_kernel_lock_name(chains->context, waiter, name, &text);
+	return name_transient(text_string(&text), text.length);
+}
+
 /* Fills the node that was put at that slot. */
 static void node_fill(struct live_chains *chains, size_t slot, const struct edge_waiter *waiter)
 {
@@ -71,8 +84,11 @@ static void node_fill(struct live_chains *chains, size_t slot, const struct edge
 	const struct sample *sample = waiter->sample;
 	struct edge edge;
 	struct edge_basis basis;
+	bool looked = chains->edges.kernel_locks.looked;
 	bool known = live_edge_find(chains->context, &chains->edges, waiter, &edge, &basis);
 
+	if (chains->edges.kernel_locks.looked != looked) /* it has loaded programs and symbols */
+		live_edge_time_resume(&chains->time);
 	node->pid = sample->thread.pid;
 	node->state = sample->now.state;
 	node->comm = sample->thread.comm;
@@ -91,6 +107,7 @@ static void node_fill(struct live_chains *chains, size_t slot, const struct edge
 		.tid = waiter->record->sched.tid,
 		.sequence = waiter->record->sched.sequence_done,
 		.basis = basis,
+		.lock = lock_name_of(chains, waiter, &basis.name),
 		.uid = live_edge_time_user(&chains->time, sample->thread.pid),
 	};
 	live_edge_time_take(&chains->time, chains->proofs[slot].uid);
@@ -209,6 +226,35 @@ static void sleepers_fill(const struct live_chains *chains, const struct chain *
 	sleepers->known = true;
 }
 
+/* What a thread waits for whose lock of the kernel has a name: "mmap_lock of 4711 java held by 4811
+ * java (D, mmap)", or "held by 3 readers", of which the edge leads to the last one that came. */
+static const char *waits_on_lock(const struct live_chains *chains, size_t slot)
+{
+	const struct chain_nodes *nodes = &chains->nodes;
+	const struct chain_proof *proof = &chains->proofs[slot];
+	const struct edge *edge = &nodes->nodes[slot].edge;
+	const uint64_t *at =
+		edge->tid == ABSENT ? NULL : index_find(&nodes->by_tid, (uint64_t)edge->tid);
+	const struct chain_node *holder = at ? &nodes->nodes[*at - 1] : NULL;
+	const struct state_row *state = holder ? state_row(holder->state) : NULL;
+	static struct text text;
+
+	text_clear(&text);
+	text_add_string(&text, proof->lock);
+	if (proof->basis.kernel.readers > 1) {
+		text_add_format(&text, WAITS_ON_HOLDER "%u readers", proof->basis.kernel.readers);
+	} else if (edge->tid != ABSENT) {
+		text_add_format(&text, WAITS_ON_HOLDER "%lld", (long long)edge->tid);
+		if (holder && holder->comm)
+			text_add_format(&text, " %s", holder->comm);
+		if (state)
+			text_add_format(&text, " (%s%s%s)", state->name,
+					holder->syscall ? ", " : "",
+					holder->syscall ? holder->syscall : "");
+	}
+	return name_transient(text_string(&text), text.length);
+}
+
 /* Fills a sample's chain, if its node has the same state: a thread that was met before its sample
  * was made may have done something else by then than the sample shows. */
 static void sample_fill(struct live_chains *chains, struct sample *sample,
@@ -221,6 +267,8 @@ static void sample_fill(struct live_chains *chains, struct sample *sample,
 	*sleepers = (struct chain_sleepers){0};
 	if (!slot || nodes->nodes[*slot - 1].state != sample->now.state)
 		return;
+	if (chains->proofs[*slot - 1].lock && !(waits_on_traits(sample->wait.on) & WAITS_FOR_THAW))
+		sample->wait.on = waits_on_lock(chains, *slot - 1);
 	chain_fill(nodes, *slot - 1, chains->context->wants.needs, sample, &chain);
 	sleepers_fill(chains, &chain, sleepers);
 }

@@ -235,6 +235,27 @@ static bool object_edge(struct live_context *context, struct live_edges *edges,
 	return known || edge->sure != SURE_NONE || !object->searched;
 }
 
+/* True if a thread may sleep for a lock of the kernel. In S most calls show what they wait for, or
+ * have a file with another end; the others may wait so that a signal ends it, as in
+ * mutex_lock_interruptible(). */
+static bool may_be_locked(struct live_context *context, const struct edge_waiter *waiter)
+{
+	const struct sample *sample = waiter->sample;
+	const struct wait_object *object;
+	const struct wait_call *call;
+	struct wait_facts facts;
+
+	if (sample->now.state != STATE_SLEEP)
+		return sample->now.state == STATE_DISK;
+	if (sample->thread.kthread == 1 || !sample->call.name)
+		return false;
+	call = wait_call_find(sample->call.name, &object);
+	if (call && call->describe)
+		return false;
+	facts_read(context, sample, &waiter->hint, false, &facts);
+	return !facts.object || facts.object->ends == EDGE_NONE;
+}
+
 bool live_edge_find(struct live_context *context, struct live_edges *edges,
 		    const struct edge_waiter *waiter, struct edge *edge, struct edge_basis *basis)
 {
@@ -245,8 +266,9 @@ bool live_edge_find(struct live_context *context, struct live_edges *edges,
 
 	*edge = edge_absent;
 	*basis = (struct edge_basis){0};
-	if (sample->now.state == STATE_DISK &&
-	    live_kernel_lock_edge(context, &edges->kernel_locks, waiter, edge, &basis->kernel))
+	if (may_be_locked(context, waiter) &&
+	    live_kernel_lock_edge(context, &edges->kernel_locks, waiter, edge, &basis->kernel,
+				  &basis->name))
 		return true;
 	if (sample->now.state == STATE_RQ)
 		cpu_edge(context, edges->host, waiter, edge);

@@ -36,6 +36,7 @@ struct live_edges {
 struct edge_basis {
 	size_t held;		   /* slot in the list of held locks, plus one; 0: none */
 	struct kernel_lock kernel; /* blocker 0: none */
+	struct lock_name name;	   /* of that lock; field NULL: not known */
 };
 
 /* Finds the edge of a thread, and the lock that it was found by. False: not known yet. */
