@@ -1,4 +1,5 @@
 """Wait chains: blockers, chains and roots of workloads that know theirs."""
+import bisect
 import collections
 import fnmatch
 import json
@@ -13,7 +14,7 @@ import tty
 
 import truth
 from case_block import Device, file_system
-from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, let_pass, scans_of, table_below, wait_until
+from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check, let_pass, scans_of, table_below, timestamp_s, wait_until
 from parts import account
 
 COLUMNS = "state,waits_on,blocker_tid,blocker_pid,blocker_kind,blocker_sure,chain,depth,root,root_tid,root_state,root_why"
@@ -242,6 +243,68 @@ def chain_of_searched_locks(ctx):
     """The same where the lock is found by the kernel stack of whoever waits for it."""
     needs_feature(ctx, "lock_search")
     kernel_locks(ctx, *ctx.without("kernel_locks"))
+
+
+class Turns:
+    """Who has a lock when, as the thread says that ends each turn: the holder has it from before the turn's begin to after its end."""
+
+    def __init__(self, path):
+        lines = [line.split() for line in open(path) if line.endswith("\n")]
+        self.holders = [line[0] for line in lines]
+        self.begins, self.ends = ([int(line[column]) / 1e9 for line in lines] for column in (1, 2))
+
+    def during(self, begin, end):
+        """Those that may have had it at some time between the two; None: not all of that was noted."""
+        first, last = bisect.bisect_left(self.ends, begin), bisect.bisect_right(self.begins, end)
+        if not first or last >= len(self.holders):
+            return None
+        return self.holders[first - (begin < self.begins[first]):last + (end > self.ends[last - 1])]
+
+
+READ_S = 0.002 * SLOW  # a holder that was read later than 1 ms after the scan is certain only if it had the lock then
+
+
+def handovers(ctx, of, samples, turn_ms, *args):
+    """Samples of 48 threads that wait for a lock which changes hands all the time, until there are that many: a scan has one certain holder,
+    which had the lock while the scan was made, and does not wait for it. Returns how many, and how many have the right holder."""
+    path = os.path.join(ctx.temporary(), "turns")
+    workload = ctx.workload("chain", of=of, dir=ctx.temporary(), threads=48, turn_ms=turn_ms, turns=path)
+    tids = {line.split(":")[0] for line in workload["victims"].splitlines()}
+    waits = told = right = wrong = 0
+    while waits < samples:
+        rows = ctx.stream("-a", "-F", 200 if SLOW == 1 else 20, "-d", 10, "-p", workload["pids"], *args, columns=COLUMNS).finish(
+            0, START_S + 10 + 2 * STOP_S)
+        let_pass(0.2)
+        turns = Turns(path)
+        for time_of, scan in scans_of(rows):
+            begin = timestamp_s(time_of)
+            might = turns.during(begin, begin + READ_S)
+            waiting = [row for row in scan if row["tid"] in tids and row["state"] == "D"]
+            if not might or not waiting:
+                continue
+            holders = [row["blocker_tid"] for row in waiting if row["blocker_sure"] == "certain"]
+            waits += len(waiting)
+            told += len(holders)
+            right += len([row for row in waiting if row["blocker_tid"] in might])
+            others = [tid for tid in holders if tid not in might or tid != holders[0]]
+            others += [row["tid"] for row in waiting if row["blocker_tid"] and row["tid"] in holders]
+            wrong += len(others)
+            if others:
+                print("# %s: %s, not %s, at %s" % (of, sorted(set(holders)), might, time_of))
+    print("# %s, turns of %d ms: %d samples, %d certain, %d wrong; %.2f %% have the right holder" % (of, turn_ms, waits, told, wrong, 100 * right / waits))
+    check(not wrong, "%d wrong ones of %d that are certain", wrong, told)
+    return waits, right
+
+
+@case(alone=True, thorough=True)
+def chain_of_handovers(ctx):
+    """Of 100000 samples of threads that wait for locks that change hands no certain holder is wrong; 95 % have the right holder where turns last 30 ms."""
+    needs_feature(ctx, "lock_search")
+    many = 25000 if SLOW == 1 else 1000
+    for of in ("kernel_turns", "kernel_mutex_turns"):
+        handovers(ctx, of, many, 2, *ctx.without("kernel_locks"))
+        waits, right = handovers(ctx, of, many, 30, *ctx.without("kernel_locks"))
+        check(right >= 0.95 * waits, "%s: %d of %d samples have the right holder", of, right, waits)
 
 
 @case

@@ -2,7 +2,9 @@
 /* Chains of threads that wait for locks of the kernel. The holder of a lock sleeps in a page fault,
  * for a page of a userfaultfd(2): in a system call that has taken the lock before it copies. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/userfaultfd.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,22 +14,24 @@
 #include "chain.h"
 
 #define PAGE 4096
+#define PAGES_MAX 64
 #define PAGES 8
-#define TURN_NS (2 * NS_PER_MS)
 
 static char *missing; /* pages that are missing until they are filled */
 static int faults = -1, file = -1;
 static char block[PAGE];
-static struct subject holder, writers[PAGES], waiters[PAGES];
+static struct subject holder, writers[PAGES_MAX], waiters[PAGES];
+static int64_t turn_ns;
+static FILE *turns; /* NULL: not written */
 
 static void missing_make(void)
 {
 	struct uffdio_api api = {.api = UFFD_API};
-	struct uffdio_register all = {.range.len = PAGES * PAGE,
+	struct uffdio_register all = {.range.len = PAGES_MAX * PAGE,
 				      .mode = UFFDIO_REGISTER_MODE_MISSING};
 
-	missing = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		       0);
+	missing = mmap(NULL, PAGES_MAX * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		       -1, 0);
 	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 	all.range.start = (uintptr_t)missing;
 	if (faults < 0 || ioctl(faults, UFFDIO_API, &api) || ioctl(faults, UFFDIO_REGISTER, &all))
@@ -119,34 +123,72 @@ static void write_in_turn(void *which)
 			die("pwrite");
 }
 
+/* Holds the mutex of the open file's position, and the inode. */
+static void write_on_in_turn(void *which)
+{
+	char *own = missing + (size_t)which * PAGE;
+
+	for (;;)
+		if (madvise(own, PAGE, MADV_DONTNEED) || write(file, own, 1) < 0)
+			die("write");
+}
+
+/* Gives pages, and notes who has the lock meanwhile: from when the fault is seen to when its page
+ * is given, in ns since 1970. */
 static void pages_give(void *unused)
 {
 	struct uffdio_zeropage zero = {.range.len = PAGE};
 	struct uffd_msg fault;
+	int64_t begun_ns;
 
 	(void)unused;
 	while (read(faults, &fault, sizeof(fault)) == sizeof(fault)) {
-		sleep_ns(TURN_NS);
+		begun_ns = clock_ns(CLOCK_REALTIME);
+		sleep_ns(turn_ns);
 		zero.range.start = fault.arg.pagefault.address & ~(__u64)(PAGE - 1);
+		if (turns)
+			fprintf(turns, "%d %" PRId64 " %" PRId64 "\n",
+				writers[(zero.range.start - (uintptr_t)missing) / PAGE].tid,
+				begun_ns, clock_ns(CLOCK_REALTIME));
 		ioctl(faults, UFFDIO_ZEROPAGE, &zero);
 	}
 }
 
-static void kernel_turns(void)
+static void turns_take(void (*write)(void *))
 {
+	size_t threads = (size_t)option_number("threads", PAGES);
+	const char *path = option_text("turns", NULL);
+
+	if (threads > PAGES_MAX)
+		die("threads");
+	turn_ns = option_number("turn_ms", 2) * NS_PER_MS;
+	turns = path ? fopen(path, "we") : NULL;
+	if (turns)
+		setvbuf(turns, NULL, _IOLBF, 0);
 	missing_make();
 	file_make();
-	subject_start(&holder, "chain_giver", pages_give, NULL);
-	for (size_t i = 0; i < PAGES; i++) {
-		subject_start(&writers[i], "chain_turn", write_in_turn, (void *)i);
+	for (size_t i = 0; i < threads; i++) {
+		subject_start(&writers[i], "chain_turn", write, (void *)i);
 		victim_add(writers[i].tid, 0, "chain_turn kernel lock> chain_turn*");
 	}
+	subject_start(&holder, "chain_giver", pages_give, NULL);
 	pid_add(getpid());
+}
+
+static void kernel_turns(void)
+{
+	turns_take(write_in_turn);
+}
+
+static void kernel_mutex_turns(void)
+{
+	turns_take(write_on_in_turn);
 }
 
 const struct chain_row kernel_chains[] = {
 	{"kernel_locks", kernel_locks},
 	{"kernel_reader", kernel_reader},
 	{"kernel_turns", kernel_turns},
+	{"kernel_mutex_turns", kernel_mutex_turns},
 	{0},
 };

@@ -171,8 +171,10 @@ static void nodes_validate(struct live_chains *chains)
 		if ((!proof->tid ||
 		     thread_table_is_asleep(table, proof->key, proof->tid, proof->sequence)) &&
 		    live_edge_holds(chains->context, &chains->edges, node->tid, &proof->basis,
-				    proof->tid != 0))
+				    proof->tid != 0)) {
+			live_edge_doubt(chains->context, &proof->basis, &node->edge);
 			continue;
+		}
 		node->edge = edge_absent;
 		node->unknown = true;
 	}

@@ -16,6 +16,9 @@
 /* A lock is read again after this time: programs must not let go of what another thread holds, but
  * can. */
 #define READ_STILL_NS (NS_PER_SECOND / 4)
+/* The holder of a lock of the kernel that is read this long after the scan may have got it since
+ * then, if it has run. */
+#define LATE_NS 1000000
 
 struct held {
 	struct wait_facts facts;
@@ -122,6 +125,17 @@ bool live_edge_holds(struct live_context *context, struct live_edges *edges, int
 	if (basis->kernel.blocker)
 		return live_kernel_lock_holds(&edges->kernel_locks, tid, &basis->kernel, slept);
 	return !basis->held || held_holds(context, &edges->held.locks[basis->held - 1]);
+}
+
+void live_edge_doubt(struct live_context *context, const struct edge_basis *basis,
+		     struct edge *edge)
+{
+	int64_t now_ns = context->now.scan_time.now_ns;
+
+	if (basis->kernel.blocker && edge->sure == SURE_CERTAIN &&
+	    clock_monotonic_ns() - now_ns > LATE_NS &&
+	    !has_not_run_since(context, edge->tid, now_ns))
+		edge->sure = SURE_LIKELY;
 }
 
 /* --- CPUs */

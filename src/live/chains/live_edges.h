@@ -47,6 +47,10 @@ bool edge_basis_moves(const struct edge_basis *basis); /* true: the lock must be
  * before. slept: the thread has slept all the time, as its record shows. */
 bool live_edge_holds(struct live_context *context, struct live_edges *edges, int64_t tid,
 		     const struct edge_basis *basis, bool slept);
+/* Makes a certain edge likely if its holder may have got the lock only after the scan. To be called
+ * after live_edge_holds(). */
+void live_edge_doubt(struct live_context *context, const struct edge_basis *basis,
+		     struct edge *edge);
 
 void live_edges_begin(struct live_edges *edges, int64_t scan_time_ns); /* begins a new scan */
 void live_edges_done(struct live_edges *edges);
