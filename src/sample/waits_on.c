@@ -115,7 +115,7 @@ static const char *who_add(struct text *text, const char *who)
 	size_t digits = strspn(who, "0123456789*"), word;
 	const char *name = who + digits + (who[digits] == ' '), *end = name;
 
-	while (*end && strncmp(end, ", ", 2) && strncmp(end, " and ", 5)) {
+	while (*end && strncmp(end, ", ", 2) && strncmp(end, " and ", 5) && strncmp(end, " (", 2)) {
 		word = *end == ' ' ? strcspn(end + 1, " ") : 0;
 		if (memchr(end, ':', word)) /* "worker app.py:88" */
 			break;
@@ -129,6 +129,12 @@ static const char *who_add(struct text *text, const char *who)
 		text_add(text, who, digits);
 	}
 	return end;
+}
+
+/* True for "3 readers", of which none is known. */
+static bool is_readers(const char *who)
+{
+	return !strncmp(who + strspn(who, "0123456789"), " reader", strlen(" reader"));
 }
 
 void waits_on_shorten(struct text *to, const char *waits_on)
@@ -163,9 +169,15 @@ void waits_on_shorten(struct text *to, const char *waits_on)
 			text_add_char(to, *waits_on++);
 			continue;
 		}
-		text_add_string(to, parts[at].to);
+		/* the lock's name may say whose it is: "mmap_lock of java 4711 by mapper 4811" */
+		if (!strcmp(parts[at].from, WAITS_ON_HOLDER) && strstr(text_string(to), " of "))
+			text_add_string(to, " by ");
+		else
+			text_add_string(to, parts[at].to);
 		waits_on += strlen(parts[at].from);
-		if (parts[at].who)
+		if (parts[at].who && !is_readers(waits_on))
 			waits_on = who_add(to, waits_on);
+		if (!strcmp(parts[at].from, WAITS_ON_HOLDER) && !strncmp(waits_on, " (", 2))
+			return; /* what the holder does */
 	}
 }

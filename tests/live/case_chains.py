@@ -224,8 +224,8 @@ def kernel_locks(ctx, *args):
     named = [row["waits_on"] for row in later if row["blocker_kind"] and " (deleted) held by " in row["waits_on"]]
     check({name.split(" of /")[0] for name in named} == {"f_pos_lock", "i_rwsem"}, "named %s", set(named))
     later = run_chain(ctx, "kernel_reader", LIKELY, *args)
-    named = {re.sub(r"\d+", "N", row["waits_on"]) for row in later if row["blocker_kind"]}
-    check(named == {"i_rwsem of inode N on N:N held by N chain_holder (S, getdentsN)"}, "a reader's lock is %s", named)
+    named = {re.sub(r"\d+", "N", row["waits_on"]).replace(" chain_holder (S, getdentsN)", "") for row in later if row["blocker_kind"]}
+    check(named == {"i_rwsem of inode N on N:N held by N"}, "a reader's lock is %s", named)
     told = {row["blocker_sure"] for row in later if row["blocker_kind"]}
     check(told == {"likely"}, "a reader is %s", told)
     turns(ctx, "kernel_turns", "D", *args)

@@ -5,11 +5,12 @@ import collections
 import truth
 from case_chains import needs_feature
 from case_trace import Traced
-from harness import SLOW, case, check, let_pass
+from harness import SLOW, START_S, case, check, let_pass, wait_until
 
 RATE_HZ = 20  # of scans
 PARTS = ("cpu", "runq", "disk", "sleep")
-PIECES, PIECE_ERROR_NS = 200, 60000  # a piece begins with the wake-up, the workload's clock is read after the switch
+PIECES = 200
+PIECE_ERROR_NS = 60000 * SLOW  # a piece begins with the wake-up, the workload's clock is read after the switch
 
 
 class Served:
@@ -120,14 +121,16 @@ def work_slower(ctx):
     needs_feature(ctx, "thread_slots")
     workload = ctx.workload("pieces", idle="futex", pieces=PIECES, cpu_ms=2, slow_every=20, slow_ms=100)
     tool = ctx.plain("--csv", "--trace", "work", "--slower", "90ms", "-g", "tid,comm", "-p", workload.pid)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
     let_pass(1)
-    for rounds in range(1, 6):  # the thread's idle call becomes known
+    last = 5 if SLOW == 1 else 20
+    for rounds in range(1, last + 1):  # the thread's idle call becomes known
         workload.say("warm")
         workload.wait_done(rounds)
         let_pass(0.5)
     known = len(tool.rows())
     workload.say("go")
-    workload.wait_done(6)
+    workload.wait_done(last + 1)
     let_pass(1)
     rows = [row for row in tool.interrupt()[known:] if row["tid"] == str(workload.tid)]
     slow = [row for row in rows if int(row["sleep_us"]) >= 99000]

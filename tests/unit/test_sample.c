@@ -103,6 +103,10 @@ static void shortens_waits(void **state)
 		{"tcp [::1]:80 not accepted by 7 web server",
 		 "tcp :80 not accepted by web server 7"},
 		{"GIL held by 12 py app.py:88", "GIL of py 12 app.py:88"},
+		{"mmap_lock of 4711 java held by 4812 gc (D, mmap)",
+		 "mmap_lock of 4711 java by gc 4812"},
+		{"cgroup_mutex held by 88 runc (RQ)", "cgroup_mutex of runc 88"},
+		{"rwlock 0x7f21c3a0 held by 3 readers", "rwlock of 3 readers"},
 	};
 	struct text text = {0};
 
