@@ -79,6 +79,7 @@ struct config {
 	char **replay_more;	    /* further names after --replay's, up to a NULL; NULL: none */
 	const char *from, *to;	    /* --from, --to as typed; NULL: not given */
 	struct recording_part part; /* --from, --to as times */
+	const char *died;	    /* --died: name or id of a process; NULL: not given */
 	/* of a replay of recordings of several hosts (cli/hosts.h); NULL: of any other run */
 	struct replayed_hosts *hosts;
 	const char *against; /* --against as typed: times, or a recording; NULL: none */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Checks which options go together, and derives others from those that are given. */
 #include "cli/config.h"
+#include "cli/died.h"
 #include "cli/option_table.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -528,6 +529,17 @@ static int against_check(struct config *config, struct error *e)
 }
 
 /* Checks options that are only for recordings. */
+static int died_check(struct config *config, struct error *e)
+{
+	if (!config->died)
+		return 0;
+	if (!config->replay || !strcmp(config->replay, "-"))
+		return usage(e, "--died", "needs --replay FILE|DIR, which is read twice");
+	if (config->live.process)
+		return usage(e, "--died", "can't go with -p: it chooses the process");
+	return died_find(config, e);
+}
+
 static int replay_check(struct config *config, struct error *e)
 {
 	const char *option = config->report.heatmap ? "--heatmap" : "--by-time";
@@ -770,6 +782,8 @@ int config_check(struct config *config, struct error *e)
 		err = times_check(config, e);
 	if (!err)
 		err = replay_check(config, e);
+	if (!err)
+		err = died_check(config, e);
 	if (!err)
 		err = query_text_check(config, e);
 	if (err)

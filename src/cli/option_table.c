@@ -153,6 +153,9 @@ const struct option_row option_table[] = {
 	{0, "heatmap", NULL,
 	 "with --replay: draw a line for each group, with a character for each step of "
 	 "--by-time (default: 1m)", FLAG(report.heatmap)},
+	{0, "died", "NAME|PID",
+	 "with --replay: show the last minute of the process that died, and what ended it",
+	 TEXT(died)},
 	{0, "against", "TIME..TIME|DIR",
 	 "with --replay: say what changed since another time of it, or since another recording",
 	 TEXT(against)},

@@ -1,5 +1,6 @@
 """--trace incidents: processes that were killed or failed, and by whom; threads stuck in D; live, and in a recording."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -190,6 +191,16 @@ def incidents_recorded(ctx):
     before = ctx.plain("--replay", directory, "-p", victim.pid, "--to", time_of, "-g", "state,comm", "--csv", "--report")
     before.finish_plain()
     check("python3" in before.out.decode() and "ON" in before.out.decode(), "%s", before.out.decode())
+    joined = ctx.plain("--replay", directory, "--died", victim.pid)
+    joined.finish_plain()
+    text = joined.out.decode()
+    check(re.search(r"^ +[\d.]+ +[\d.]+ +[\d.]+% .* ON +python3", text, re.M), "%s", text)
+    check(re.search(r"^1 single event$", text, re.M) and re.search(r"^%s .* killed +SIGKILL" % time_of, text, re.M), "%s", text)
+    last = ctx.plain("--csv", "--replay", directory, "--died", victim.pid).finish()
+    check(last and {row["pid"] for row in last} == {str(victim.pid)}, "%s", last[:3])
+    nobody = ctx.plain("--replay", directory, "--died", "nobody at all")
+    nobody.finish_plain(2)
+    check("python3 (%d)" % victim.pid in nobody.err, "%s", nobody.err)
 
 
 PIDS = "/sys/fs/cgroup/pids"
