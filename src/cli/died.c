@@ -22,7 +22,7 @@ struct death {
 	char comm[32];
 };
 
-struct deaths {
+struct exits {
 	const char *who;
 	struct death last;		 /* pid 0: none */
 	struct death others[OTHERS_MAX]; /* of other names, the last ones */
@@ -45,7 +45,7 @@ static bool is_death(const struct event *event)
 
 static void death_take(void *to, const struct event *event)
 {
-	struct deaths *deaths = to;
+	struct exits *exits = to;
 	struct death death = {.pid = event->who.thread.pid, .time_us = event->who.scan.time_us};
 	char pid[24];
 
@@ -54,21 +54,21 @@ static void death_take(void *to, const struct event *event)
 	snprintf(death.comm, sizeof(death.comm), "%s",
 		 event->who.thread.comm ? event->who.thread.comm : "");
 	snprintf(pid, sizeof(pid), "%lld", (long long)death.pid);
-	if (!strcmp(deaths->who, death.comm) || !strcmp(deaths->who, pid))
-		deaths->last = death;
+	if (!strcmp(exits->who, death.comm) || !strcmp(exits->who, pid))
+		exits->last = death;
 	else
-		deaths->others[deaths->other_count++ % OTHERS_MAX] = death;
+		exits->others[exits->other_count++ % OTHERS_MAX] = death;
 }
 
-static int none_found(const struct deaths *deaths, struct error *e)
+static int none_found(const struct exits *exits, struct error *e)
 {
-	size_t count = deaths->other_count < OTHERS_MAX ? deaths->other_count : OTHERS_MAX;
+	size_t count = exits->other_count < OTHERS_MAX ? exits->other_count : OTHERS_MAX;
 	struct text others = {0};
 	int err;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct death *death =
-			&deaths->others[(deaths->other_count - 1 - i) % OTHERS_MAX];
+			&exits->others[(exits->other_count - 1 - i) % OTHERS_MAX];
 		char local[CLOCK_LOCAL_SIZE];
 
 		clock_format_local(death->time_us, local);
@@ -78,7 +78,7 @@ static int none_found(const struct deaths *deaths, struct error *e)
 	}
 	err = error_set(e, ENOENT, EXIT_USAGE,
 			"--died %s: no process of that name or id died in the recording%s",
-			deaths->who, text_string(&others));
+			exits->who, text_string(&others));
 	text_done(&others);
 	return err;
 }
@@ -87,21 +87,21 @@ int died_find(struct config *config, struct error *e)
 {
 	static char pid[24];
 	struct recording_part *part = &config->part;
-	struct deaths deaths = {.who = config->died};
+	struct exits exits = {.who = config->died};
 	const char **paths = config_replay_paths(config);
-	int err = recording_events(paths, part, death_take, &deaths, e);
+	int err = recording_events(paths, part, death_take, &exits, e);
 
 	free(paths);
-	if (!err && !deaths.last.pid)
-		err = none_found(&deaths, e);
+	if (!err && !exits.last.pid)
+		err = none_found(&exits, e);
 	if (err)
 		return err;
-	snprintf(pid, sizeof(pid), "%lld", (long long)deaths.last.pid);
+	snprintf(pid, sizeof(pid), "%lld", (long long)exits.last.pid);
 	config->live.process = pid;
 	if (!config->from)
-		part->from_us = deaths.last.time_us - BEFORE_US;
+		part->from_us = exits.last.time_us - BEFORE_US;
 	if (!config->to)
-		part->until_us = deaths.last.time_us + AFTER_US;
+		part->until_us = exits.last.time_us + AFTER_US;
 	if (config->mode != MODE_REPORT || config->report.findings)
 		return 0;
 	config->named = true;
