@@ -11,21 +11,21 @@
 #include <string.h>
 
 #define BEFORE_US (60 * US_PER_SECOND)
-#define AFTER_US US_PER_SECOND /* control groups count a death a moment later */
+#define AFTER_US US_PER_SECOND /* control groups count it a moment later */
 #define OTHERS_MAX 5
 
 /* What it did, for those who name no columns. */
 #define COLUMNS "state,comm,syscall,filename,waits_on"
 
-struct death {
+struct ended {
 	int64_t pid, time_us;
 	char comm[32];
 };
 
 struct exits {
 	const char *who;
-	struct death last;		 /* pid 0: none */
-	struct death others[OTHERS_MAX]; /* of other names, the last ones */
+	struct ended last;		 /* pid 0: none */
+	struct ended others[OTHERS_MAX]; /* of other names, the last ones */
 	size_t other_count;
 };
 
@@ -46,18 +46,18 @@ static bool is_death(const struct event *event)
 static void death_take(void *to, const struct event *event)
 {
 	struct exits *exits = to;
-	struct death death = {.pid = event->who.thread.pid, .time_us = event->who.scan.time_us};
+	struct ended ended = {.pid = event->who.thread.pid, .time_us = event->who.scan.time_us};
 	char pid[24];
 
 	if (!is_death(event))
 		return;
-	snprintf(death.comm, sizeof(death.comm), "%s",
+	snprintf(ended.comm, sizeof(ended.comm), "%s",
 		 event->who.thread.comm ? event->who.thread.comm : "");
-	snprintf(pid, sizeof(pid), "%lld", (long long)death.pid);
-	if (!strcmp(exits->who, death.comm) || !strcmp(exits->who, pid))
-		exits->last = death;
+	snprintf(pid, sizeof(pid), "%lld", (long long)ended.pid);
+	if (!strcmp(exits->who, ended.comm) || !strcmp(exits->who, pid))
+		exits->last = ended;
 	else
-		exits->others[exits->other_count++ % OTHERS_MAX] = death;
+		exits->others[exits->other_count++ % OTHERS_MAX] = ended;
 }
 
 static int none_found(const struct exits *exits, struct error *e)
@@ -67,14 +67,14 @@ static int none_found(const struct exits *exits, struct error *e)
 	int err;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct death *death =
+		const struct ended *ended =
 			&exits->others[(exits->other_count - 1 - i) % OTHERS_MAX];
 		char local[CLOCK_LOCAL_SIZE];
 
-		clock_format_local(death->time_us, local);
+		clock_format_local(ended->time_us, local);
 		text_add_string(&others, i ? ", " : "; the last that did are ");
-		text_add_printable(&others, death->comm);
-		text_add_format(&others, " (%lld) at %.*s", (long long)death->pid, 19, local);
+		text_add_printable(&others, ended->comm);
+		text_add_format(&others, " (%lld) at %.*s", (long long)ended->pid, 19, local);
 	}
 	err = error_set(e, ENOENT, EXIT_USAGE,
 			"--died %s: no process of that name or id died in the recording%s",

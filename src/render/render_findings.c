@@ -380,6 +380,17 @@ static void word_symptoms(struct text *to, const struct about *about)
 	text_add_string(to, " threads wait, likely because of that");
 }
 
+static void word_evicted(struct text *to, const struct about *about)
+{
+	const int64_t percent =
+		source_status_refaulted(about->findings->status, about->findings->elapsed_us);
+
+	if (percent)
+		text_add_format(
+			to, "; %lld %% of what is read was evicted a moment ago: memory is short",
+			(long long)percent);
+}
+
 static void word_unaccepted(struct text *to, const struct about *about)
 {
 	if (ratio(about->finding->unaccepted_us, 10, about->findings->elapsed_us) < 1)
@@ -593,6 +604,7 @@ static const struct {
 	{"answered", word_answered},
 	{"it", word_it},
 	{"unaccepted", word_unaccepted},
+	{"evicted", word_evicted},
 	/* clang-format on */
 };
 

@@ -22,8 +22,9 @@
 #define LIMIT_PERCENT_LEAST 10 /* least use of an I/O limit that is reported */
 #define TAKEN_PART 100	       /* of a CPU: what interrupts take less of is no remark */
 #define PRESSURE_LEAST 50      /* per mille: less pressure is no remark */
-#define UNSEEN_PART 10	       /* part of all time of a state that matters */
-#define FIXED_LINES 3	       /* of a report with findings: empty, legend, footer */
+#define MEGABYTE 1000000
+#define UNSEEN_PART 10 /* part of all time of a state that matters */
+#define FIXED_LINES 3  /* of a report with findings: empty, legend, footer */
 
 /* Tables ---------------------------------------------------------------------------------------
  */
@@ -839,6 +840,20 @@ static void add_taken(struct text *line, const struct interval *interval)
 	}
 }
 
+/* Adds how much of what was read from disks had been evicted a moment ago, if that is a problem. */
+static void add_refaults(struct text *line, const struct interval *interval)
+{
+	const int64_t percent =
+		source_status_refaulted(interval->status, interval->tally->elapsed_us);
+
+	if (percent)
+		text_add_format(
+			line,
+			"Page cache: %lld %% of the %lld MB read from disks had been evicted "
+			"a moment ago: memory is short",
+			(long long)percent, (long long)(interval->status->disk_read / MEGABYTE));
+}
+
 static void add_missed(struct text *line, const struct interval *interval)
 {
 	const struct source_status *status = interval->status;
@@ -950,6 +965,7 @@ static void add_header(struct text *out, const struct interval *interval)
 	add_line(out, interval, add_pressure);
 	add_line(out, interval, add_group_pressure);
 	add_line(out, interval, add_taken);
+	add_line(out, interval, add_refaults);
 	add_line(out, interval, add_heads);
 	text_add_char(out, '\n');
 }
@@ -1045,8 +1061,8 @@ static void add_left_out(struct text *line, const struct interval *interval)
 static size_t remarks_add(struct text *out, const struct interval *interval)
 {
 	static line_adder *const adders[] = {
-		add_quotas, add_io_limits, add_pressure,   add_group_pressure,
-		add_taken,  add_absent,	   add_unrecorded,
+		add_quotas, add_io_limits, add_pressure, add_group_pressure,
+		add_taken,  add_refaults,  add_absent,	 add_unrecorded,
 	};
 	const struct source_status *status = interval->status;
 	struct text line = {0};

@@ -25,7 +25,7 @@ const struct column_set column_sets[] = {
 	{"psn", REPORT_COLUMNS_DEFAULT},
 	{"programs", PROGRAM_COLUMNS},
 	{"churn", "forks,execs,exits,dead_cpu_s,new_threads"},
-	{"cache", "file_bytes,cached_bytes,dirty_bytes,evicted_bytes"},
+	{"cache", "file_bytes,cached_bytes,dirty_bytes,evicted_bytes,refault_bps"},
 	{"interrupts", "hardirq_s,softirq_s,steal_s"},
 };
 const size_t column_set_count = sizeof(column_sets) / sizeof(column_sets[0]);

@@ -442,11 +442,11 @@ const struct finding_row finding_rows[] = {
 	 "-g cgroup,comm,io_dev,io_op --filter state=D"},
 	/* a device that is busy with many quick requests */
 	{"slow_disk", "threads wait for a device that answers late", "disks", false, false, takes_disk, key_device, device_of, holds_slow_disk, always_in_doubt,
-	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{others}|{symptoms}",
+	 "{waiters} {wait} for {thing}, which is slow|: half of it for requests {age} old|{evicted}|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a few reads of a program that starts */
 	{"disk", "threads wait for a device that is busy", "disks", false, false, takes_disk, key_device, device_of, holds_enough, always_in_doubt,
-	 "{waiters} {wait} for {thing}, which is busy|{others}|{symptoms}",
+	 "{waiters} {wait} for {thing}, which is busy|{evicted}|{others}|{symptoms}",
 	 "-g comm,filename,io_dev,io_op --filter state=D"},
 	/* a limit of another group: the kernel does not say whom it holds back */
 	{"io_limit", "threads wait for a device because of an I/O limit", "disks", false, false, takes_unready, key_unready, thing_unready, holds_io_limit, always_in_doubt,

@@ -149,6 +149,10 @@ static struct column columns[] = {
 	{"evicted_bytes", "EVICTED_BYTES",
 	 "bytes of that file that were evicted a moment ago, for lack of memory", KIND_NUMBER,
 	 ROLE_MAX, NEED_CACHE, 13, AT(file.evicted)},
+	{"refault_bps", "REFAULT_BPS",
+	 "bytes a second that the control group of a thread in D reads again a moment after they "
+	 "were evicted",
+	 KIND_NUMBER, ROLE_MAX, NEED_REFAULTS, 11, AT(file.refault_bps)},
 	{"serves", "SERVES",
 	 "TCP connection on which the thread owes an answer, as its client's column connection has "
 	 "it",

@@ -68,6 +68,7 @@
 #define NEED_INTERRUPTS SAMPLE_NEED(53)	    /* hardirq_s, softirq_s, steal_s, in accounts of CPUs */
 #define NEED_SERVES SAMPLE_NEED(54)	    /* serves */
 #define NEED_IRQ SAMPLE_NEED(55)	    /* irq */
+#define NEED_REFAULTS SAMPLE_NEED(56)	    /* refault_bps */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
@@ -188,6 +189,8 @@ enum need_probe {
 	    "registers, and /proc/PID/task/TID/fd/FD") \
 	ROW(NEED_CACHE, NEED_FILE, FROM_CACHE, 0, 0, COST_SAMPLED, "pagecache", \
 	    "file, and cachestat(2) of its descriptor, once a second") \
+	ROW(NEED_REFAULTS, NEED_FILE, FROM_CACHE, 0, 0, COST_SAMPLED, "refaults", \
+	    "/proc/TID/cgroup of threads in D, and memory.stat of these groups, once a second") \
 	ROW(NEED_FILENAMESUM, NEED_FILE, FROM_OTHERS, IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "filenamesum", \
 	    "filename, folded") \
 	ROW(NEED_FILETYPE, NEED_FILE, FROM_WAIT, IS_SHOWN | IS_OF_EVENT, 0, COST_SAMPLED, "filetype", \

@@ -123,6 +123,7 @@ struct sample_fd {
 	int64_t fd;
 	const char *name, *namesum, *type, *connection, *remote;
 	int64_t size, cached, dirty, evicted; /* bytes, of the page cache */
+	int64_t refault_bps;		      /* of the thread's control group */
 	const char *serves; /* last: connection whose request it works on, waits/served.c */
 };
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "sample/source.h"
+#include "base/clock.h"
 
 #include <string.h>
+
+#define REFAULTED_LEAST 1000 /* bytes a millisecond */
+#define REFAULTED_PERCENT 10
 
 struct source_missed *source_status_miss(struct source_status *status, const char *what,
 					 uint64_t count)
@@ -48,6 +52,18 @@ const char *const cpu_use_names[CPU_USE_COUNT] = {
 	[CPU_USE_SOFTIRQ] = "softirq",
 	[CPU_USE_STEAL] = "steal",
 };
+
+int64_t source_status_refaulted(const struct source_status *status, int64_t elapsed_us)
+{
+	int64_t refaulted = status->refaulted, read = status->disk_read, percent;
+
+	if (refaulted == ABSENT || read == ABSENT || elapsed_us <= 0 ||
+	    refaulted / (elapsed_us / US_PER_MS + 1) < REFAULTED_LEAST)
+		return 0;
+	/* a device may be counted a moment later than the page cache */
+	percent = refaulted < read ? refaulted * 100 / read : 100;
+	return percent < REFAULTED_PERCENT ? 0 : percent;
+}
 
 size_t source_cpus_since(struct source_cpu *taken, size_t count, const struct source_cpu *before,
 			 size_t before_count)

@@ -176,6 +176,7 @@ static const struct history_number {
 	NUMBER(file.cached,    EXPECT_SAME,   -1),
 	NUMBER(file.dirty,     EXPECT_SAME,   -1),
 	NUMBER(file.evicted,   EXPECT_SAME,   -1),
+	NUMBER(file.refault_bps, EXPECT_SAME, -1),
 };
 /* clang-format on */
 #define NUMBER_COUNT (sizeof(history_numbers) / sizeof(history_numbers[0]))

@@ -41,11 +41,11 @@ class Runs:
         self.without = ctx.without
         self.used = set()
 
-    def run(self, *args):
+    def run(self, *args, code=0):
         """Runs tsnap to its end."""
         self.used |= {str(arg) for arg in args if str(arg).startswith("-")}
         tool = self.ctx.plain(*args)
-        tool.finish_plain(0, START_S + STOP_S)
+        tool.finish_plain(code, START_S + STOP_S)
         return tool
 
     def text(self, *args):
@@ -248,6 +248,7 @@ def expect_recorded(runs, pid, directory):
     check(len(re.findall(r" %s$" % pid, runs.text(*whole, "--by-time", "1s"), re.M)) >= 3, "--by-time: fewer than three seconds")
     check(pid in runs.text(*whole, "--heatmap"), "--heatmap: not there")
     check("What changed against %s" % recording in runs.text("--replay", recording, "--against", recording), "--against: no comparison")
+    check("no process of that name" in runs.run("--replay", recording, "--died", "nobody", code=2).err, "--died: no error")
     runs.run("--replay", recording, "--snapshot", part)
     check(slept.search(runs.text("--replay", part, "-a", "-g", "pid")), "--snapshot: not there in its replay")
 

@@ -2,8 +2,10 @@
 import ctypes
 import mmap
 import os
+import re
 import struct
 import sys
+import time
 
 from case_memory import limited_group
 from harness import STOP_S, Process, Skip, case, check, rows_of, wait_until
@@ -111,8 +113,37 @@ def page_cache_evicted(ctx):
     counted("/proc/self/exe")
     path = ctx.temporary() + "/file"
     process = begin(ctx, EVICT, path, limited_group(ctx, "tsnap-test-evict-%d" % os.getpid(), 48 * MB) + "/cgroup.procs")
+    report = ctx.plain("-d", SECONDS, "-p", process.pid, "-v")
     rows = rows_in_d(ctx, process.pid, path)
     check(len(rows) > 5, "%d rows in D", len(rows))
+    report.finish_plain()
+    # of the host: others may read, too
+    check("% of what is read was evicted a moment ago: memory is short" in report.out.decode(), "findings: %s", report.out.decode())
+    told = re.search(r"Page cache: (\d+) % of the (\d+) MB read from disks had been evicted a moment ago: memory is short", report.out.decode())
+    check(told and 20 <= int(told.group(1)) <= 100 and int(told.group(2)) > 8, "remarks: %s", report.out.decode())
     evicted = [int(row["evicted_bytes"]) for row in rows]
     check(max(evicted) > 8 * MB, "evicted: %s; cachestat has %s", evicted, counted(path))
     check(all(int(row["cached_bytes"]) + int(row["evicted_bytes"]) <= 96 * MB for row in rows), "more than the file: %s", rows[-1])
+
+
+def refaulted(group):
+    """(when, bytes that the kernel has counted) of a group's files."""
+    with open(os.path.join(group, "memory.stat"), encoding="ascii") as file:
+        counts = dict(line.split() for line in file)
+    if "workingset_refault_file" not in counts:
+        raise Skip("memory.stat has no refaults")
+    return time.time(), int(counts["workingset_refault_file"]) * mmap.PAGESIZE
+
+
+@case
+def refaults_of_a_group(ctx):
+    """What the control group of a thread in D reads again a moment after it was evicted is what the kernel counts of that group."""
+    path, group = ctx.temporary() + "/file", limited_group(ctx, "tsnap-test-refault-%d" % os.getpid(), 48 * MB)
+    process = begin(ctx, EVICT, path, group + "/cgroup.procs")
+    before = refaulted(group)
+    rows = rows_of(ctx.rows("-p", process.pid, seconds=2 * SECONDS, columns="state,filename,refault_bps"), process.pid)
+    after = refaulted(group)
+    mean = (after[1] - before[1]) / (after[0] - before[0])
+    rates = [int(row["refault_bps"]) for row in rows if row["refault_bps"]]
+    check(len(rates) > 5 and all(row["state"] == "D" for row in rows if row["refault_bps"]), "%d rates", len(rates))
+    check(mean > MB and 0.4 * mean < sum(rates) / len(rates) < 2.5 * mean, "%d bytes a second, rows say %s", mean, sorted(set(rates)))

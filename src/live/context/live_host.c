@@ -7,6 +7,7 @@
 #include "proc/devices.h"
 #include "proc/disk_stats.h"
 #include "proc/proc.h"
+#include "proc/refaults.h"
 
 #include <bcc/libbpf.h>
 #include <stdio.h>
@@ -319,9 +320,13 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 		[RESOURCE_MEMORY] = PROC "/pressure/memory",
 		[RESOURCE_IO] = PROC "/pressure/io",
 	};
+	struct refaults refaults;
 	char text[512];
 
 	status->memory_used = memory_used_read();
+	refaults_read(PROC, &refaults);
+	status->disk_read = refaults.read;
+	status->refaulted = refaults.refaulted;
 	quotas_describe(&host->quotas, status);
 	io_limits_describe(&host->io_limits, status);
 	devices_describe(status);

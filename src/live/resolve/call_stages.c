@@ -123,6 +123,18 @@ void stage_page_cache(struct lookup_item *item)
 	sample->file.evicted = facts->evicted;
 }
 
+/* Asks about the control group of a thread in D that reads or writes a file. */
+void stage_refaults(struct lookup_item *item)
+{
+	struct sample *sample = item->sample;
+
+	if (sample->now.state == STATE_DISK && sample->file.fd != ABSENT &&
+	    sample->file.refault_bps == ABSENT)
+		sample->file.refault_bps =
+			group_refaults_rate(&item->lookup->refaults, item->lookup->root,
+					    sample->thread.pid, sample->thread.tid, item->now_ns);
+}
+
 /* Finds the wait class, before stage_wait(): numbers are found sooner than words. */
 void stage_class(struct lookup_item *item)
 {

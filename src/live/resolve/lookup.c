@@ -33,6 +33,7 @@ const struct lookup_stage lookup_stages[] = {
 	{"container",     NEED_CONTAINER_NAME,                 NEED_CGROUP,              false, stage_container},
 	{"file",          NEED_FILE | NEED_WAIT_CLASS,         0,                        false, stage_file},
 	{"page cache",    NEED_CACHE,                          NEED_FILE,                false, stage_page_cache},
+	{"refaults",      NEED_REFAULTS,                       NEED_FILE,                false, stage_refaults},
 	{"class",         NEED_WAIT_CLASS,                     NEED_SYSCALL | NEED_FILE, false, stage_class},
 	{"wait",          NEEDS_OF_WAIT,                       NEED_SYSCALL | NEED_FILE, false, stage_wait},
 	{"app",           NEEDS_OF_APP,                        0,                        false, stage_app},
@@ -54,6 +55,7 @@ struct lookup *lookup_new(const char *proc_root)
 	users_init(&lookup->users);
 	proc_words_init(&lookup->proc_words);
 	page_cache_init(&lookup->page_cache);
+	group_refaults_init(&lookup->refaults);
 	containers_init(&lookup->containers);
 	lookup->waits = waits_new(lookup->root, &lookup->comms);
 	lookup->apps = apps_new(lookup->root);
@@ -71,6 +73,7 @@ void lookup_free(struct lookup *lookup)
 	cache_done(&lookup->comms);
 	cache_done(&lookup->proc_words);
 	cache_done(&lookup->page_cache);
+	group_refaults_done(&lookup->refaults);
 	cache_done(&lookup->containers.known);
 	fd_dirs_sweep(&lookup->fd_dirs, INT64_MAX, 0);
 	waits_free(lookup->waits);
@@ -88,6 +91,7 @@ void lookup_sweep(struct lookup *lookup, int64_t now_ns)
 	cache_sweep(&lookup->comms, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->proc_words, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->page_cache, now_ns, SWEEP_IDLE_NS);
+	cache_sweep(&lookup->refaults.groups, now_ns, SWEEP_IDLE_NS);
 	cache_sweep(&lookup->users, now_ns, SWEEP_USERS_IDLE_NS);
 	cache_sweep(&lookup->containers.known, now_ns, SWEEP_USERS_IDLE_NS);
 	fd_dirs_sweep(&lookup->fd_dirs, now_ns, SWEEP_IDLE_NS);

@@ -20,6 +20,7 @@
 #include "proc/containers.h"
 #include "proc/fd_dirs.h"
 #include "proc/page_cache.h"
+#include "proc/refaults.h"
 
 #define THREADS_MAX 131072
 
@@ -31,6 +32,7 @@ typedef void lookup_stage_fill(struct lookup_item *item);
 struct lookup {
 	char *root;
 	struct cache threads, processes, users, comms, proc_words, page_cache;
+	struct group_refaults refaults;
 	struct containers containers;
 	struct fd_dirs fd_dirs;
 	struct waits *waits;
@@ -71,7 +73,7 @@ extern const size_t lookup_stage_count;
 /* call_stages.c: the system call, its file, what the thread waits for, the class of that wait, and
  * what the program says of it. */
 lookup_stage_fill stage_workqueue, stage_call, stage_class_by_call, stage_file, stage_page_cache,
-	stage_class, stage_wait, stage_app;
+	stage_refaults, stage_class, stage_wait, stage_app;
 /* thread_stages.c: the thread's waker, process, user, cgroup, namespace and container. */
 lookup_stage_fill stage_waker, stage_process, stage_task, stage_user, stage_cgroup, stage_namespace,
 	stage_values, stage_container;
