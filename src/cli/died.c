@@ -30,7 +30,7 @@ struct exits {
 };
 
 /* Outcomes of incidents of processes that ended (incident_event() of live/trace_table.c). */
-static bool is_death(const struct event *event)
+static bool is_end(const struct event *event)
 {
 	static const char *const outcomes[] = {"killed", "core dumped", "oom killed"};
 	const char *outcome = event->who.event.outcome;
@@ -43,13 +43,13 @@ static bool is_death(const struct event *event)
 	return !strncmp(outcome, "exit ", strlen("exit "));
 }
 
-static void death_take(void *to, const struct event *event)
+static void ended_take(void *to, const struct event *event)
 {
 	struct exits *exits = to;
 	struct ended ended = {.pid = event->who.thread.pid, .time_us = event->who.scan.time_us};
 	char pid[24];
 
-	if (!is_death(event))
+	if (!is_end(event))
 		return;
 	snprintf(ended.comm, sizeof(ended.comm), "%s",
 		 event->who.thread.comm ? event->who.thread.comm : "");
@@ -89,7 +89,7 @@ int died_find(struct config *config, struct error *e)
 	struct recording_part *part = &config->part;
 	struct exits exits = {.who = config->died};
 	const char **paths = config_replay_paths(config);
-	int err = recording_events(paths, part, death_take, &exits, e);
+	int err = recording_events(paths, part, ended_take, &exits, e);
 
 	free(paths);
 	if (!err && !exits.last.pid)
