@@ -18,7 +18,7 @@ from sampler import HOST_CANNOT, OPERATIONS, Crowd, Interleaved, NotHere, Progra
 from table import Row
 
 # tool: its name in the table; package: Debian's, or "" for our own; argv; job: what it finds out; wants: what it needs beyond BPF:
-# "tracefs", "types", "kprobe" or "". A tool is up when something is attached and nothing more follows.
+# "tracefs", "types" and "kprobe", or "". A tool is up when something is attached and nothing more follows.
 Peer = collections.namedtuple("Peer", "tool package argv job wants")
 
 RUN_QUEUE = ("tracepoint:sched:sched_wakeup, tracepoint:sched:sched_wakeup_new { @since[args->pid] = nsecs; } "
@@ -67,7 +67,7 @@ def argv_in_tracefs(argv):
 def environment(peer, options):
     """Environment of a tool, with a home of its own, so that it neither reads nor leaves files in the user's."""
     env = dict(os.environ, HOME=options.scratch, XDG_CONFIG_HOME=options.scratch, TERM="xterm", S_COLORS="never")
-    if peer.wants not in ("types", "kprobe") or os.path.exists("/lib/modules/%s/build" % os.uname().release):
+    if not set(peer.wants.split()) & {"types", "kprobe"} or os.path.exists("/lib/modules/%s/build" % os.uname().release):
         return env
     env["BCC_KERNEL_SOURCE"] = tree = os.path.join(options.scratch, "types")
     os.makedirs(tree, exist_ok=True)
@@ -83,12 +83,12 @@ def command(peer, options):
     program = options.floor if peer.argv[0] == "floor" else shutil.which(peer.argv[0], path=search)
     if not program:
         raise NotHere("not installed (Debian: %s)" % peer.package)
-    if peer.wants == "kprobe":
+    if "kprobe" in peer.wants.split():
         with open("/proc/kallsyms") as symbols:
             if not any(line.split()[2] == "register_kprobe" for line in symbols):
                 raise NotHere("this kernel has no kprobes")
     argv = [program] + peer.argv[1:]
-    return argv_in_tracefs(argv) if peer.wants == "tracefs" else argv
+    return argv_in_tracefs(argv) if "tracefs" in peer.wants.split() else argv
 
 
 class Tracer(Program):

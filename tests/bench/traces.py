@@ -10,7 +10,7 @@ Trace = collections.namedtuple("Trace", "args aim")
 # words: the operation that is repeated; events: those of the empty programs; clocked: those of programs that only read the clock
 Load = collections.namedtuple("Load", "words events clocked traces")
 
-KINDS = "runq,offcpu,block,blockq,syscalls,exec,connections,opens,opened,incidents,work"
+KINDS = "runq,offcpu,block,blockq,syscalls,exec,connections,opens,opened,incidents,work,irq"
 THREADS = 20000
 LOADS = {
     "pipe_same": Load(OPERATIONS["pipe_same"], "sched_switch sched_waking", "clock:sched_switch clock:sched_waking",
