@@ -97,6 +97,7 @@ static void row_add(struct recorded_findings *recorded, const struct interval *i
 	if (finding) {
 		finding_entry_fill(&entry, finding);
 		interval_add_finding(&text, interval, &recorded->findings, finding, 0);
+		interval_add_device(&text, interval, &recorded->findings, finding);
 		entry.text = text_string(&text);
 	}
 	entry.begin_us = recorded->tally.from_us;

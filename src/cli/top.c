@@ -38,6 +38,7 @@ struct top {
 	struct feed feed;
 	struct view *view;
 	struct shown_source reported;
+	struct host_log host_log;
 	struct saved_views views;
 	struct text views_path; /* path of the user's own views */
 	/* options of the source, as words of a command line; and these with the traces that a
@@ -244,17 +245,20 @@ static int top_open(struct top *top, source_opener *open_source, void (*report)(
 		err = settings_read(top, e);
 	if (!err)
 		err = columns_check(top->view, e);
+	base_find(top);
 	if (!err)
 		err = source_begin(top, e);
 	if (err)
 		return err;
 	keeper_guard_begin();
-	base_find(top);
 	if (config->interval_us)
 		top->view->refresh_us = config->interval_us > VIEW_REFRESH_LEAST_US
 						? config->interval_us
 						: VIEW_REFRESH_LEAST_US;
 	top->reported.recording = config->replay;
+	/* counts are of the whole host */
+	if (!config->replay && !top->base.length)
+		top->reported.host_log = &top->host_log;
 	feed_describe(&top->feed, &top->reported);
 	if (top->reported.status.remarks)
 		report(top->reported.status.remarks);
@@ -439,6 +443,7 @@ int top(const struct config *config, source_opener *open_source, void (*report)(
 	}
 	source_close(&top);
 	history_free(top.history);
+	host_log_done(&top.host_log);
 	text_done(&top.base);
 	text_done(&top.base_traced);
 	text_done(&top.views_path);

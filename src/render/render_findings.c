@@ -1222,12 +1222,28 @@ void interval_add_finding(struct text *out, const struct interval *interval,
 	sentence_add(out, &about, columns);
 }
 
+void interval_add_device(struct text *out, const struct interval *interval,
+			 const struct findings *findings, const struct finding *finding)
+{
+	struct about about = {interval, findings, finding, NAMES_TWO};
+
+	if (!finding->device)
+		return;
+	text_add_string(out, "; ");
+	device_add(out, &about, 0);
+}
+
 void interval_add_evidence(struct text *out, const struct interval *interval,
 			   const struct findings *findings, const struct finding *finding)
 {
 	struct about about = {interval, findings, finding, NAMES_TWO};
+	struct text device = {0};
 
 	evidence_add(out, &about, interval->width);
+	interval_add_device(&device, interval, findings, finding);
+	if (!interval->width || out->length + device.length <= interval->width)
+		text_add(out, text_string(&device), device.length);
+	text_done(&device);
 }
 
 void interval_add_grounds(struct text *grounds, struct text *command,
@@ -1237,10 +1253,7 @@ void interval_add_grounds(struct text *grounds, struct text *command,
 	struct about about = {interval, findings, finding, NAMES_TWO};
 
 	grounds_add(grounds, &about, 0);
-	if (finding->device) {
-		text_add_string(grounds, "; ");
-		device_add(grounds, &about, 0);
-	}
+	interval_add_device(grounds, interval, findings, finding);
 	command_add(command, &about);
 }
 

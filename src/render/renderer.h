@@ -163,7 +163,11 @@ void text_add_unread(struct text *to, const struct source_unread *unread);
 void interval_add_finding(struct text *out, const struct interval *interval,
 			  const struct findings *findings, const struct finding *finding,
 			  size_t columns);
-/* Adds its line of evidence: how sure, its share, its chain, and the command that shows more. */
+/* Adds "; " and what the kernel counted of the device that it is about, if it is about one. */
+void interval_add_device(struct text *out, const struct interval *interval,
+			 const struct findings *findings, const struct finding *finding);
+/* Adds its line of evidence: how sure, its share, its chain, and the command that shows more; and
+ * of its device, where there is space. */
 void interval_add_evidence(struct text *out, const struct interval *interval,
 			   const struct findings *findings, const struct finding *finding);
 /* The same as two texts: the command may stay empty. */

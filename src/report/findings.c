@@ -736,8 +736,9 @@ static void gc_find(struct findings *findings)
 		struct finding *added;
 
 		if (!row->holds(&finding, findings) ||
-		    !keyed_find(&findings->processes, sizeof(struct finding_process),
-				(uint64_t)jvm->pid))
+		    (!findings->of_all &&
+		     !keyed_find(&findings->processes, sizeof(struct finding_process),
+				 (uint64_t)jvm->pid)))
 			continue;
 		added = finding_put(findings, row, (uint64_t)jvm->pid);
 		if (!added)

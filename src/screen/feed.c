@@ -95,11 +95,24 @@ int feed_next(struct feed *feed, struct error *e)
 	return more;
 }
 
+/* Describes the source; with what is counted of the host where the log is due. */
+static void host_describe(struct source *source, struct shown_source *reported)
+{
+	int64_t now_us = clock_utc_us();
+	bool due = reported->host_log && host_log_is_due(reported->host_log, now_us);
+
+	source->describes_host = due;
+	source->describe(source, &reported->status);
+	if (due)
+		host_log_add(reported->host_log, now_us, &reported->status);
+	source->describes_host = reported->host_log;
+}
+
 void feed_describe(struct feed *feed, struct shown_source *reported)
 {
 	int64_t now_us = clock_monotonic_ns() / NS_PER_US, cpu_ns;
 
-	feed->source->describe(feed->source, &reported->status);
+	host_describe(feed->source, reported);
 	if (reported->status.rate_hz > 0)
 		feed->period_us = US_PER_SECOND / reported->status.rate_hz;
 	for (size_t i = 0; i < feed->before.missed_count; i++)

@@ -164,7 +164,11 @@ static void lines_make(struct shown *shown, int64_t from_us, int64_t until_us, s
 	/* quotas and limits are counted since the start, not in the window */
 	*status = shown->source.status;
 	status->quota_count = status->quotas_more = status->io_limit_count = 0;
-	status->device_count = status->unread_count = status->jvm_count = 0;
+	if (shown->source.host_log)
+		host_log_take(shown->source.host_log, from_us, until_us,
+			      gathering->tally.elapsed_us, status);
+	else
+		status->device_count = status->unread_count = status->jvm_count = 0;
 	findings_fill(findings, &gathering->tally, status, NULL);
 	lines->items = memory_get(findings->count * sizeof(*lines->items));
 	for (; lines->count < findings->count; lines->count++)

@@ -11,6 +11,7 @@
 #include "report/tally.h"
 #include "sample/source.h"
 #include "screen/history.h"
+#include "screen/host_log.h"
 #include "screen/tree.h"
 #include "screen/view.h"
 
@@ -29,6 +30,7 @@ struct band {
 /* Facts about the source beside its samples, and how the history was made. */
 struct shown_source {
 	struct source_status status; /* counts since the start */
+	struct host_log *host_log;   /* of the source, not owned; NULL: nothing is kept */
 	const char *recording;	     /* name of the recording that is replayed; NULL: live */
 	int64_t own_cpu; /* tsnap's CPU time, hundredths of a percent of one CPU; ABSENT:
 			  * not known */

@@ -6,7 +6,8 @@ import subprocess
 import time
 
 from case_findings import begin, end, problems
-from harness import SLOW, case, check
+from case_record import rows_of_files
+from harness import SLOW, START_S, STOP_S, case, check
 from parts import program
 
 SECONDS = 4
@@ -91,6 +92,20 @@ def gc_of_small_heaps(ctx):
             check(3 <= told["process_threads"] < threads, "%d Java threads of %d", told["process_threads"], threads)
         finally:
             jvm.end()
+
+
+@case
+def gc_in_recording(ctx):
+    """The findings of a recording know of a JVM's stops, too, of which no sample tells."""
+    jvm = Jvm(ctx, KEPT, "-Xmx64m", "-XX:+UseSerialGC")
+    try:
+        directory = ctx.temporary()
+        ctx.plain("-o", directory, "-d", SECONDS * SLOW).finish_plain(0, START_S + SECONDS * SLOW + STOP_S)
+        found = [row for row in rows_of_files(directory, "findings") if row["finding"] == "gc"]
+        check(any("java %d" % jvm.process.pid in row["text"] for row in found), "%s", found)
+        print("# %s" % found[-1]["text"])
+    finally:
+        jvm.end()
 
 
 @case

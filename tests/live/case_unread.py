@@ -7,6 +7,7 @@ import sys
 import time
 
 from case_findings import begin, end, problems
+from case_record import rows_of_files
 from harness import SLOW, START_S, STOP_S, case, check, wait_until
 from parts import free_port
 
@@ -150,6 +151,23 @@ def unread_by_nobody(ctx):
         objects = end(begin(ctx, str(os.getpid()), seconds=SECONDS), SECONDS)[0]
         check(not any(told["finding"] == "unread" for told in problems(objects)), "%s", problems(objects))
         check(listens.recv(10) == b"news", "the data was not there")
+
+
+@case
+def unread_in_recording(ctx):
+    """The findings of a recording have the port."""
+    server = Server("accepting")
+    try:
+        server.ask(POOL)
+        wait_until(lambda: not unread_in_socket(server.port), START_S, "the pool has not read its requests")
+        server.ask(6)
+        directory = ctx.temporary()
+        ctx.plain("-o", directory, "-d", (SECONDS + 1) * SLOW).finish_plain(0, START_S + (SECONDS + 1) * SLOW + STOP_S)
+        found = [row for row in rows_of_files(directory, "findings") if row["thing"] == "tcp :%d" % server.port]
+        check(found and all(row["finding"] == "unread" for row in found), "%s", found)
+        check("6 requests" in found[-1]["text"] and "python3 %d" % server.process.pid in found[-1]["text"], "%s", found[-1]["text"])
+    finally:
+        server.end()
 
 
 @case
