@@ -269,6 +269,8 @@ def expect_sources(runs, pid):
     check(re.search(r"^ +\d.* %s +[a-z]+$" % pid, text, re.M), "--context: %s", text)
     text = runs.live("-d", 1, "--probe", "forks = t:sched_process_fork", "--probe-budget", 50)
     check("forks: forks = t:sched_process_fork" in text, "--probe: %s", text)
+    text = runs.live("-d", 1, "--probe", "left = t:sched_switch(arg1)", "--events", "-g", "pid")  # arg1: it was preempted
+    check(re.search(r"^\S+Z +left +\d+ +[01]$", text, re.M), "--events: %s", text)
     tool = runs.run("-d", 1, "-a", "-p", pid, "--source", "proc", "-g", "pid,syscall")
     check("(--source proc)" in tool.err and re.search(r"^ +\d.* %s +\w*nanosleep$" % pid, tool.out.decode(), re.M), "--source: %s", tool.out)
 
