@@ -151,10 +151,17 @@ static char *csv_record_end(char *at, char *end)
  * much as reading a block. */
 #define BLOCKS_AGAIN (BLOCK_COUNT / 8)
 
+/* A plain record. */
+struct csv_record {
+	struct row_hash hash; /* see hashed_by */
+	size_t count;	      /* number of its fields */
+};
+
 /* Plain records that follow each other. */
 struct csv_run {
-	size_t at;		    /* offset in the block's bytes */
-	size_t ends_at, ends_count; /* first and number of its ends in the block's ends */
+	size_t at;			  /* offset in the block's bytes */
+	size_t ends_at;			  /* first of its ends in the block's ends */
+	size_t records_at, records_count; /* its records in those of the block */
 };
 
 /* Records; those between the runs are not plain. */
@@ -165,6 +172,9 @@ struct csv_block {
 	size_t ends_capacity;
 	struct csv_run *runs;
 	size_t run_count, run_capacity;
+	struct csv_record *records;
+	size_t record_count, record_capacity;
+	uint64_t hashed_by; /* number of what their hashes were made with; 0: of nothing */
 	int err; /* after the bytes: 0: more, -ENODATA: the end, or another -errno with e */
 	struct error e;
 };
@@ -178,8 +188,13 @@ struct csv_ahead {
 	size_t filled, taken;
 	bool ended;   /* nothing more is filled */
 	bool stopped; /* nothing more is taken */
+	struct row_hasher wanted; /* hashes for blocks from now on, */
+	uint64_t wanted_number;	  /* and what they are known by; 0: none */
 	struct csv_block blocks[BLOCK_COUNT];
-	struct text rest; /* owned by the thread: bytes that the next block begins with */
+	/* owned by the thread: bytes that the next block begins with; its copy of wanted */
+	struct text rest;
+	struct row_hasher hasher;
+	uint64_t hasher_number;
 };
 
 static void block_grow(struct csv_block *block, size_t capacity)
@@ -195,6 +210,7 @@ static void block_done(struct csv_block *block)
 	free(block->bytes);
 	free(block->ends);
 	free(block->runs);
+	free(block->records);
 	error_done(&block->e);
 }
 
@@ -226,12 +242,52 @@ static void block_fill(const struct csv_reader *reader, struct csv_block *block,
 	} while (patient && !block->err && block->length < block->capacity);
 }
 
+/* Adds a run of plain records, with so many ends. */
+static void run_add(struct csv_block *block, size_t at, size_t ends_at, size_t ends_count)
+{
+	const uint16_t *ends = block->ends + ends_at;
+	size_t first = block->record_count, before = 0;
+
+	block->records = memory_grow(block->records, &block->record_capacity, first + ends_count,
+				     sizeof(*block->records));
+	for (size_t i = 0; i < ends_count; i++) {
+		if (block->bytes[at + ends[i]] != '\n')
+			continue;
+		block->records[block->record_count++].count = i + 1 - before;
+		before = i + 1;
+	}
+	block->runs = memory_grow(block->runs, &block->run_capacity, block->run_count + 1,
+				  sizeof(*block->runs));
+	block->runs[block->run_count++] =
+		(struct csv_run){at, ends_at, first, block->record_count - first};
+}
+
+/* Makes the hashes of all plain records. */
+static void block_hash(struct csv_block *block, const struct row_hasher *hasher)
+{
+	for (size_t i = 0; i < block->run_count; i++) {
+		const struct csv_run *run = &block->runs[i];
+		const uint16_t *ends = block->ends + run->ends_at;
+		const char *text = block->bytes + run->at, *start = text;
+
+		for (size_t j = 0; j < run->records_count; j++) {
+			struct csv_record *record = &block->records[run->records_at + j];
+
+			if (record->count >= hasher->field_count)
+				record->hash = row_hash_of(hasher, text, start, ends);
+			ends += record->count;
+			start = text + ends[-1] + 1;
+		}
+	}
+}
+
 /* Finds the records. Returns the offset after the last complete one. */
 static size_t block_index(struct csv_block *block)
 {
 	size_t at = 0, ends = 0;
 
-	block->run_count = 0;
+	block->run_count = block->record_count = 0;
+	block->hashed_by = 0;
 	while (at < block->length) {
 		char *end;
 		size_t count, bytes;
@@ -241,9 +297,7 @@ static size_t block_index(struct csv_block *block)
 		bytes = csv_index_make(block->ends + ends, &count, block->bytes + at,
 				       block->length - at);
 		if (bytes) {
-			block->runs = memory_grow(block->runs, &block->run_capacity,
-						  block->run_count + 1, sizeof(*block->runs));
-			block->runs[block->run_count++] = (struct csv_run){at, ends, count};
+			run_add(block, at, ends, count);
 			ends += count;
 			at += bytes;
 			continue;
@@ -314,8 +368,16 @@ static void *ahead_run(void *of)
 			ahead_rest(ahead);
 			continue;
 		}
+		if (ahead->hasher_number != ahead->wanted_number) {
+			ahead->hasher = ahead->wanted;
+			ahead->hasher_number = ahead->wanted_number;
+		}
 		pthread_mutex_unlock(&ahead->mutex);
 		block_make(&ahead->input, block, &ahead->rest, true);
+		if (ahead->hasher_number) {
+			block_hash(block, &ahead->hasher);
+			block->hashed_by = ahead->hasher_number;
+		}
 		pthread_mutex_lock(&ahead->mutex);
 		ahead->ended = block->err;
 		ahead->filled++;
@@ -337,6 +399,19 @@ void csv_read_ahead(struct csv_reader *reader)
 		free(ahead);
 	else
 		reader->ahead = ahead;
+}
+
+void csv_hash(struct csv_reader *reader, const struct row_hasher *hasher)
+{
+	struct csv_ahead *ahead = reader->ahead;
+
+	reader->hasher_number++;
+	if (!ahead)
+		return;
+	pthread_mutex_lock(&ahead->mutex);
+	ahead->wanted = *hasher;
+	ahead->wanted_number = reader->hasher_number;
+	pthread_mutex_unlock(&ahead->mutex);
 }
 
 /* The next block, valid until the next call. Its last record may have no end if err is set or the
@@ -585,7 +660,7 @@ static bool csv_plain(struct csv_reader *reader)
 	const struct csv_block *block = reader->block;
 	const struct csv_run *run;
 
-	if (reader->ends_count)
+	if (reader->records != reader->records_end)
 		return true;
 	if (reader->start == reader->end)
 		return false;
@@ -594,9 +669,15 @@ static bool csv_plain(struct csv_reader *reader)
 	if (!run || run->at != reader->start)
 		return false;
 	reader->ends = block->ends + run->ends_at;
-	reader->ends_count = run->ends_count;
+	reader->records = block->records + run->records_at;
+	reader->records_end = reader->records + run->records_count;
 	reader->run++;
 	return true;
+}
+
+static bool is_hashed(const struct csv_reader *reader)
+{
+	return reader->hasher_number && reader->block->hashed_by == reader->hasher_number;
 }
 
 bool csv_peek(struct csv_reader *reader, struct csv_plain *record)
@@ -606,11 +687,16 @@ bool csv_peek(struct csv_reader *reader, struct csv_plain *record)
 	*record = (struct csv_plain){.text = reader->bytes + reader->indexed,
 				     .start = reader->bytes + reader->start,
 				     .ends = reader->ends,
-				     .count = 1};
-	/* the last of the known ends is the end of a record */
-	while (record->text[record->ends[record->count - 1]] != '\n')
-		record->count++;
+				     .count = reader->records->count,
+				     .hash = is_hashed(reader) ? &reader->records->hash : NULL};
 	return true;
+}
+
+const struct row_hash *csv_hash_ahead(const struct csv_reader *reader, size_t behind)
+{
+	return (size_t)(reader->records_end - reader->records) > behind && is_hashed(reader)
+		       ? &reader->records[behind].hash
+		       : NULL;
 }
 
 struct csv_field csv_plain_field(const struct csv_plain *record, size_t at)
@@ -630,8 +716,8 @@ struct csv_field csv_plain_field(const struct csv_plain *record, size_t at)
 
 void csv_skip(struct csv_reader *reader, const struct csv_plain *record)
 {
+	reader->records++;
 	reader->ends += record->count;
-	reader->ends_count -= record->count;
 	reader->start = reader->indexed + record->ends[record->count - 1] + 1u;
 	reader->lines++;
 	reader->line = reader->lines;

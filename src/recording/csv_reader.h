@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "recording/row_hash.h"
 
 #define CSV_FIELDS_MAX 256
 
@@ -43,9 +44,11 @@ struct csv_reader {
 	char *bytes;		 /* bytes of the block, of which those from start to end are left */
 	size_t start, end;
 	bool ended, cut;
-	/* Ends of the fields of plain records that were not read yet; offsets from indexed on */
+	/* Plain records that were not read yet; ends of their fields, as offsets from indexed on */
+	const struct csv_record *records, *records_end;
 	const uint16_t *ends;
-	size_t ends_count, indexed;
+	size_t indexed;
+	uint64_t hasher_number; /* of what csv_hash() was called with last; 0: of nothing */
 	struct csv_block *block; /* last block, which is the reader's own, or of ahead */
 	struct text rest;	 /* bytes that the reader's own next block begins with */
 	size_t run;		 /* next run of the block */
@@ -59,15 +62,22 @@ int csv_read(struct csv_reader *reader, struct csv_field fields[CSV_FIELDS_MAX],
 /* Has a thread of its own read the input ahead of csv_read(), if one can be created. Call before
  * the first read, and for files only: a reader that waits for a pipe must wake for signals. */
 void csv_read_ahead(struct csv_reader *reader);
+/* Has the thread that reads ahead also make hashes of records: of those that it has not read yet.
+ * Does nothing if there is no such thread. */
+void csv_hash(struct csv_reader *reader, const struct row_hasher *hasher);
 /* A record that is in one piece, and in which quotes are only around fields. */
 struct csv_plain {
 	char *text, *start;
 	const uint16_t *ends; /* ends of its fields: offsets from text */
 	size_t count;	      /* number of fields */
+	const struct row_hash *hash; /* as csv_hash() says; NULL: it was not made */
 };
 
 /* True if the next record is plain and at hand: *record is filled, and csv_read() reads it next. */
 bool csv_peek(struct csv_reader *reader, struct csv_plain *record);
+/* The hash of the record that is that many records behind the one csv_peek() found; NULL: it is
+ * not known. */
+const struct row_hash *csv_hash_ahead(const struct csv_reader *reader, size_t behind);
 /* One of its fields, of which the byte behind it is overwritten. */
 struct csv_field csv_plain_field(const struct csv_plain *record, size_t at);
 /* Has csv_read() read the record after that one. */
