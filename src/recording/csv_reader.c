@@ -186,8 +186,8 @@ struct csv_ahead {
 	pthread_cond_t changed;
 	/* under the mutex: numbers of blocks that were filled, and that were taken, in order */
 	size_t filled, taken;
-	bool ended;   /* nothing more is filled */
-	bool stopped; /* nothing more is taken */
+	bool ended;		  /* nothing more is filled */
+	bool stopped;		  /* nothing more is taken */
 	struct row_hasher wanted; /* hashes for blocks from now on, */
 	uint64_t wanted_number;	  /* and what they are known by; 0: none */
 	struct csv_block blocks[BLOCK_COUNT];

@@ -48,7 +48,7 @@ struct csv_reader {
 	const struct csv_record *records, *records_end;
 	const uint16_t *ends;
 	size_t indexed;
-	uint64_t hasher_number; /* of what csv_hash() was called with last; 0: of nothing */
+	uint64_t hasher_number;	 /* of what csv_hash() was called with last; 0: of nothing */
 	struct csv_block *block; /* last block, which is the reader's own, or of ahead */
 	struct text rest;	 /* bytes that the reader's own next block begins with */
 	size_t run;		 /* next run of the block */
@@ -68,8 +68,8 @@ void csv_hash(struct csv_reader *reader, const struct row_hasher *hasher);
 /* A record that is in one piece, and in which quotes are only around fields. */
 struct csv_plain {
 	char *text, *start;
-	const uint16_t *ends; /* ends of its fields: offsets from text */
-	size_t count;	      /* number of fields */
+	const uint16_t *ends;	     /* ends of its fields: offsets from text */
+	size_t count;		     /* number of fields */
 	const struct row_hash *hash; /* as csv_hash() says; NULL: it was not made */
 };
 

@@ -21,8 +21,10 @@ struct row_cache *row_cache_new(const size_t *fields, size_t count);
 void row_cache_free(struct row_cache *cache); /* NULL is fine */
 /* What tells its rows apart; valid as long as the cache. */
 const struct row_hasher *row_cache_hasher(const struct row_cache *cache);
-/* Has the CPU read where a row with that hash is, or would be. */
-void row_cache_prefetch(const struct row_cache *cache, const struct row_hash *hash);
+/* Has the CPU read the row with that hash, if it is there, and what leads to a later row; NULL:
+ * none. */
+void row_cache_prefetch(const struct row_cache *cache, const struct row_hash *sooner,
+			const struct row_hash *later);
 /* The values of an earlier row that has the same bytes in all these fields; valid until the next
  * row_cache_put(). NULL: there is none. */
 const union value *row_cache_find(struct row_cache *cache, const struct csv_plain *row);

@@ -16,8 +16,8 @@ void row_hasher_init(struct row_hasher *hasher, const size_t *fields, size_t cou
 		if (hasher->stretch_count && last->last + 1u == fields[i])
 			last->last = (uint16_t)fields[i];
 		else
-			hasher->stretches[hasher->stretch_count++] = (struct row_stretch){
-				(uint16_t)fields[i], (uint16_t)fields[i]};
+			hasher->stretches[hasher->stretch_count++] =
+				(struct row_stretch){(uint16_t)fields[i], (uint16_t)fields[i]};
 	}
 	/* getauxval(3): 16 random bytes */
 	memcpy(&hasher->begin, (const void *)getauxval(AT_RANDOM), sizeof(hasher->begin));

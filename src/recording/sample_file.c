@@ -220,7 +220,6 @@ static int sample_row_read(struct sample_row *row, struct error *e)
  * none does, and the record is still the next one; or -errno with e. */
 static int sample_row_share(struct sample_row *row, struct error *e)
 {
-	const struct row_hash *later;
 	const union value *shared;
 	struct csv_plain record;
 	const char *time;
@@ -233,9 +232,8 @@ static int sample_row_share(struct sample_row *row, struct error *e)
 	/* a time of 2..., as most rows have: the record is no header line */
 	if (time[0] != '"' || time[1] != '2')
 		return 0;
-	later = csv_hash_ahead(row->reader, ROWS_PREFETCHED);
-	if (later)
-		row_cache_prefetch(row->cache, later);
+	row_cache_prefetch(row->cache, csv_hash_ahead(row->reader, ROWS_PREFETCHED),
+			   csv_hash_ahead(row->reader, 2 * ROWS_PREFETCHED));
 	shared = row_cache_find(row->cache, &record);
 	row->uncached = !shared;
 	if (!shared)

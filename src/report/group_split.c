@@ -125,6 +125,7 @@ static void share_add(struct group_table *table, struct group_share *share,
 }
 
 #define ALIKE_BITS 15
+#define LINE_WORDS 8 /* of a group in a line of the CPU's caches */
 
 /* The group of samples that are alike, and their share of one part. */
 struct group_alike {
@@ -156,6 +157,23 @@ static uint32_t alike_fold(struct group_table *table, const struct sample *sampl
 	if (alike && group != GROUP_NONE)
 		*alike = (struct group_alike){sample->scan.alike, group, GROUP_NONE};
 	return group;
+}
+
+void group_table_prefetch(struct group_table *table, const struct sample *sooner,
+			  const struct sample *later)
+{
+	const struct group_alike *alike = alike_of(table, sooner);
+	const union value *group;
+
+	if (alike && alike->number == sooner->scan.alike && alike->share < table->split->count) {
+		group = table->words + alike->group * table->stride;
+		__builtin_prefetch(&table->split->shares[alike->share], 1);
+		for (size_t i = table->key_count; i < table->stride; i += LINE_WORDS)
+			__builtin_prefetch(group + i, 1);
+	}
+	alike = alike_of(table, later);
+	if (alike)
+		__builtin_prefetch(alike, 1);
 }
 
 uint32_t group_table_add_noted(struct group_table *table, const struct sample *sample,

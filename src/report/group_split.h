@@ -37,6 +37,9 @@ void group_table_split(struct group_table *table, struct exact_times *times, enu
  * GROUP_NONE: none. */
 uint32_t group_table_add_noted(struct group_table *table, const struct sample *sample,
 			       struct exact_note note);
+/* Has the CPU read what leads to the group of a later sample, and the group of a sooner one. */
+void group_table_prefetch(struct group_table *table, const struct sample *sooner,
+			  const struct sample *later);
 /* Adds a sample to a share that group_table_add_noted() returned for one of the same part and keys.
  */
 void group_table_add_again(struct group_table *table, const struct sample *sample, uint32_t share,

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #define TIME_ROWS_MAX (1u << 18)
+/* Groups are seldom in the CPU's cache, and take as long as some samples to get there. */
+#define SAMPLES_PREFETCHED 3
 
 static const struct column time_column = {
 	"time", "TIME", "", KIND_TEXT, ROLE_KEY, 0, 10, 0,
@@ -270,6 +272,11 @@ static bool groups_take(void *state, struct report *report, const struct scan *b
 		const struct sample *sample = &batch->samples[i];
 		struct exact_note note = EXACT_NOTE_NONE;
 
+		if (i + 2 * SAMPLES_PREFETCHED < batch->count)
+			for (size_t j = 0; j < report->times.table_count; j++)
+				group_table_prefetch(report->times.tables[j],
+						     sample + SAMPLES_PREFETCHED,
+						     sample + 2 * SAMPLES_PREFETCHED);
 		if (groups->table.split)
 			note = exact_times_add(&report->times, sample);
 		if (!late_waits_hold(&groups->late, sample, note))
