@@ -16,6 +16,11 @@
 
 #define CSV_RECORD_MAX (1u << 20) /* bytes; a command line with every byte escaped fits */
 #define CSV_INDEX_BYTES 16384	  /* limit of bytes that one call looks at; offsets fit 16 bits */
+/* Bytes of about one row, and where they are: behind some other rows. */
+#define PREFETCHED_BYTES 512
+#define PREFETCHED_BEHIND 1024
+#define LINE_BYTES 64	   /* of the CPU's caches */
+#define DIGITS_MAX 18	   /* of a number that 64 bits surely hold */
 #define CSV_INDEX_AHEAD 64 /* bytes after the text that may be read; their values do not matter */
 
 /* --- where the fields of plain records end, 64 bytes at a time. A record is plain if each quote
@@ -91,17 +96,25 @@ static inline uint64_t bits_between(uint64_t bits)
 	return bits;
 }
 
-/* Looks at text, which begins with a record, up to the last complete plain one. Fills ends, which
- * has capacity for CSV_INDEX_BYTES, with the offsets of the commas and line ends that end fields.
- * Returns the bytes of these records; 0: the first one is not plain, or longer than the bytes
- * looked at. */
-static size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, size_t length)
+/* A plain record. */
+struct csv_record {
+	struct row_hash hash; /* see hashed_by */
+	size_t count;	      /* number of its fields */
+};
+
+/* Looks at text, which begins with a record, up to the last complete plain one. Fills records and
+ * ends, which have capacity for CSV_INDEX_BYTES, with the numbers of fields, and the offsets of the
+ * commas and line ends that end fields. Returns the bytes of these records; 0: the first one is not
+ * plain, or longer than the bytes looked at. */
+static size_t csv_index_make(struct csv_record *records, size_t *count, uint16_t *ends,
+			     const char *text, size_t length)
 {
 	/* state at the byte before the block: it ended a field; ended a quoted text; quotes are
 	 * open */
 	uint64_t ended = 1, closed = 0, open = 0;
-	size_t found = 0;
+	size_t found = 0, of_records = 0;
 
+	*count = 0;
 	length = length < CSV_INDEX_BYTES ? length : CSV_INDEX_BYTES;
 	for (size_t at = 0; at < length; at += 64) {
 		struct block_bits bits = block_read(text + at);
@@ -117,6 +130,13 @@ static size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, si
 		    (opening & ~(ending << 1 | ended)) ||
 		    ((closing << 1 | closed) & ~ending & wanted))
 			break;
+		for (uint64_t left = ending & bits.line_ends; left; left &= left - 1) {
+			uint64_t upto = left ^ (left - 1);
+			size_t end = found + (size_t)__builtin_popcountll(ending & upto);
+
+			records[(*count)++].count = end - of_records;
+			of_records = end;
+		}
 		for (uint64_t left = ending; left; left &= left - 1)
 			ends[found++] = (uint16_t)(at + (size_t)__builtin_ctzll(left));
 		/* all bits or none, if the last byte is in quotes or not */
@@ -124,10 +144,7 @@ static size_t csv_index_make(uint16_t *ends, size_t *count, const char *text, si
 		ended = ending >> 63;
 		closed = closing >> 63;
 	}
-	while (found && text[ends[found - 1]] != '\n')
-		found--;
-	*count = found;
-	return found ? (size_t)ends[found - 1] + 1 : 0;
+	return of_records ? (size_t)ends[of_records - 1] + 1 : 0;
 }
 
 /* The line end of the record that begins at `at`: the first one outside quotes; NULL: none. */
@@ -151,12 +168,6 @@ static char *csv_record_end(char *at, char *end)
  * much as reading a block. */
 #define BLOCKS_AGAIN (BLOCK_COUNT / 8)
 
-/* A plain record. */
-struct csv_record {
-	struct row_hash hash; /* see hashed_by */
-	size_t count;	      /* number of its fields */
-};
-
 /* Plain records that follow each other. */
 struct csv_run {
 	size_t at;			  /* offset in the block's bytes */
@@ -173,7 +184,7 @@ struct csv_block {
 	struct csv_run *runs;
 	size_t run_count, run_capacity;
 	struct csv_record *records;
-	size_t record_count, record_capacity;
+	size_t record_capacity;
 	uint64_t hashed_by; /* number of what their hashes were made with; 0: of nothing */
 	int err; /* after the bytes: 0: more, -ENODATA: the end, or another -errno with e */
 	struct error e;
@@ -242,26 +253,6 @@ static void block_fill(const struct csv_reader *reader, struct csv_block *block,
 	} while (patient && !block->err && block->length < block->capacity);
 }
 
-/* Adds a run of plain records, with so many ends. */
-static void run_add(struct csv_block *block, size_t at, size_t ends_at, size_t ends_count)
-{
-	const uint16_t *ends = block->ends + ends_at;
-	size_t first = block->record_count, before = 0;
-
-	block->records = memory_grow(block->records, &block->record_capacity, first + ends_count,
-				     sizeof(*block->records));
-	for (size_t i = 0; i < ends_count; i++) {
-		if (block->bytes[at + ends[i]] != '\n')
-			continue;
-		block->records[block->record_count++].count = i + 1 - before;
-		before = i + 1;
-	}
-	block->runs = memory_grow(block->runs, &block->run_capacity, block->run_count + 1,
-				  sizeof(*block->runs));
-	block->runs[block->run_count++] =
-		(struct csv_run){at, ends_at, first, block->record_count - first};
-}
-
 /* Makes the hashes of all plain records. */
 static void block_hash(struct csv_block *block, const struct row_hasher *hasher)
 {
@@ -284,9 +275,9 @@ static void block_hash(struct csv_block *block, const struct row_hasher *hasher)
 /* Finds the records. Returns the offset after the last complete one. */
 static size_t block_index(struct csv_block *block)
 {
-	size_t at = 0, ends = 0;
+	size_t at = 0, ends = 0, records = 0;
 
-	block->run_count = block->record_count = 0;
+	block->run_count = 0;
 	block->hashed_by = 0;
 	while (at < block->length) {
 		char *end;
@@ -294,11 +285,18 @@ static size_t block_index(struct csv_block *block)
 
 		block->ends = memory_grow(block->ends, &block->ends_capacity,
 					  ends + CSV_INDEX_BYTES, sizeof(*block->ends));
-		bytes = csv_index_make(block->ends + ends, &count, block->bytes + at,
-				       block->length - at);
+		block->records = memory_grow(block->records, &block->record_capacity,
+					     records + CSV_INDEX_BYTES, sizeof(*block->records));
+		bytes = csv_index_make(block->records + records, &count, block->ends + ends,
+				       block->bytes + at, block->length - at);
 		if (bytes) {
-			run_add(block, at, ends, count);
-			ends += count;
+			block->runs = memory_grow(block->runs, &block->run_capacity,
+						  block->run_count + 1, sizeof(*block->runs));
+			block->runs[block->run_count++] =
+				(struct csv_run){at, ends, records, count};
+			for (size_t i = 0; i < count; i++)
+				ends += block->records[records + i].count;
+			records += count;
 			at += bytes;
 			continue;
 		}
@@ -684,6 +682,9 @@ bool csv_peek(struct csv_reader *reader, struct csv_plain *record)
 {
 	if (!csv_plain(reader))
 		return false;
+	/* another CPU wrote the bytes that follow */
+	for (size_t i = 0; i < PREFETCHED_BYTES; i += LINE_BYTES)
+		__builtin_prefetch(reader->bytes + reader->start + PREFETCHED_BEHIND + i);
 	*record = (struct csv_plain){.text = reader->bytes + reader->indexed,
 				     .start = reader->bytes + reader->start,
 				     .ends = reader->ends,
@@ -712,6 +713,23 @@ struct csv_field csv_plain_field(const struct csv_plain *record, size_t at)
 	field.length = (size_t)(end - field.text);
 	*end = '\0';
 	return field;
+}
+
+int csv_plain_number(const struct csv_plain *record, size_t at, int64_t *number)
+{
+	const char *from = at ? record->text + record->ends[at - 1] + 1 : record->start,
+		   *end = record->text + record->ends[at];
+	int64_t value = 0;
+
+	if (from == end || end - from > DIGITS_MAX)
+		return -EINVAL;
+	for (; from < end; from++) {
+		if (*from < '0' || *from > '9')
+			return -EINVAL;
+		value = value * 10 + (*from - '0');
+	}
+	*number = value;
+	return 0;
 }
 
 void csv_skip(struct csv_reader *reader, const struct csv_plain *record)

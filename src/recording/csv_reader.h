@@ -80,6 +80,8 @@ bool csv_peek(struct csv_reader *reader, struct csv_plain *record);
 const struct row_hash *csv_hash_ahead(const struct csv_reader *reader, size_t behind);
 /* One of its fields, of which the byte behind it is overwritten. */
 struct csv_field csv_plain_field(const struct csv_plain *record, size_t at);
+/* The same where it is a number of at most 18 digits: 0; else -EINVAL, and nothing was read. */
+int csv_plain_number(const struct csv_plain *record, size_t at, int64_t *number);
 /* Has csv_read() read the record after that one. */
 void csv_skip(struct csv_reader *reader, const struct csv_plain *record);
 void csv_done(struct csv_reader *reader);

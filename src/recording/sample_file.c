@@ -243,9 +243,17 @@ static int sample_row_share(struct sample_row *row, struct error *e)
 	for (size_t i = 0; i < row->shared_count; i++)
 		column_set(row->cells[i].column, &row->next, shared[i]);
 	for (size_t i = row->shared_count; !err && i < row->cell_count; i++) {
-		const struct csv_field field = csv_plain_field(&record, row->cells[i].field);
+		const struct column *column = row->cells[i].column;
+		struct csv_field field;
+		union value number;
 
-		err = cell_read(row, row->cells[i].column, &field, e);
+		if (column->kind == KIND_NUMBER &&
+		    !csv_plain_number(&record, row->cells[i].field, &number.number)) {
+			column_set(column, &row->next, number);
+			continue;
+		}
+		field = csv_plain_field(&record, row->cells[i].field);
+		err = cell_read(row, column, &field, e);
 	}
 	row->next.sample.scan.alike = row_cache_number(row->cache);
 	if (!err)

@@ -123,10 +123,11 @@ static void maker_add(struct findings *findings, enum finding_made made,
 	maker->pid = pid;
 }
 
-/* Adds the sample without facts that no row reads, so that it shares its group with others. */
-void findings_add(void *state, const struct sample *sample, struct exact_note note)
+/* Adds the sample to its group without facts that no row reads, so that it shares this with others.
+ */
+static void group_add(struct findings *findings, const struct sample *sample,
+		      struct exact_note note)
 {
-	struct findings *findings = state;
 	struct sample group = *sample;
 
 	group.io.bytes = age_step(sample->io.us);
@@ -142,6 +143,24 @@ void findings_add(void *state, const struct sample *sample, struct exact_note no
 		group.call.arg[0] = ABSENT;
 	}
 	group_table_add_noted(&findings->groups, &group, note);
+}
+
+/* True if group_add() would change nothing of it. */
+static bool is_plain(const struct sample *sample)
+{
+	return sample->io.us == ABSENT && sample->io.bytes == ABSENT &&
+	       !(sample->wait.before_us > 0 && sample->now.state_us != ABSENT) &&
+	       sample->now.state != STATE_ON && sample->now.state != STATE_RQ;
+}
+
+void findings_add(void *state, const struct sample *sample, struct exact_note note)
+{
+	struct findings *findings = state;
+
+	if (is_plain(sample))
+		group_table_add_noted(&findings->groups, sample, note);
+	else
+		group_add(findings, sample, note);
 	process_add(findings, sample);
 	maker_add(findings, MADE_SWITCHES, sample, sample->sums.vcsw, sample->thread.pid);
 }
