@@ -364,7 +364,10 @@ class Recordings(unittest.TestCase):
             with open(os.path.join(self.place.name, name), "rb") as file, \
                     open(os.path.join(self.place.name, name.replace("db1", "web-2")), "wb") as other:
                 other.write(file.read())
-        done = tsnap("--replay", self.place.name)
+        both = tsnap("--replay", self.place.name)
+        self.assertEqual(both.returncode, 0)
+        self.assertRegex(both.stdout, rb"(?s)db1.*web-2")
+        done = tsnap("--replay", self.place.name, "--csv")
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"more than one host, db1 and web-2: name the files of one", done.stderr)
         one = [os.path.join(self.place.name, name) for name in os.listdir(self.place.name) if "web" in name]
