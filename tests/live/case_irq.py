@@ -41,6 +41,7 @@ def interrupts_as_events(ctx):
     while traced.code is None:
         seen.append((time.time(), counts()))
         time.sleep(0.02)
+    seen.append((time.time(), counts()))
     rows = traced.finish(0, STOP_S)
     end = datetime.datetime.fromisoformat(rows[0]["timestamp"].replace("Z", "+00:00")).timestamp()
     begin = end - int(rows[0]["elapsed_us"]) / 1e6
@@ -54,7 +55,8 @@ def interrupts_as_events(ctx):
         last = [of for when, of in seen if when >= until] or [seen[-1][1]]
         return last[0].get(name, 0) - first[-1].get(name, 0)
     for name in set(counted) | {"softirq NET_RX", "softirq TIMER", "softirq SCHED"}:
-        least, most = between(begin + 0.1, end - 0.1, name), between(begin - 0.1, end + 0.1, name)
+        # the programs are attached some time before the report begins, on a slow host long before
+        least, most = between(begin + 0.1, end - 0.1, name), between(0, end + 0.1, name)
         check(least * 0.99 - 2 <= counted.get(name, 0) <= most + 1, "%s: %d, the kernel says %d to %d", name, counted.get(name, 0), least, most)
     # other tracepoints than raw ones do not have the handler
     check(KERNEL < (4, 17) or any(re.match(r"hardirq \d+ \S+ \(\w+\)$", row["irq"]) for row in rows), "no handler's function: %s", sorted(counted))
