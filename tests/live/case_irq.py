@@ -70,4 +70,4 @@ def interrupts_as_events(ctx):
     check(exact > 0.05 and 0.6 * exact < sampled < 1.6 * exact, "NET_RX had CPUs for %.2f s, samples say %.2f", exact, sampled)
     head = text.split("\n\n")[0]
     told = re.search(r"Taken from CPUs: .*softirq ([\d.]+) s", head)
-    check(told and float(told.group(1)) > 0.9 * exact and "by tick" not in head, "NET_RX had CPUs for %.2f s, the head: %s", exact, head)
+    check(told and float(told.group(1)) > 0.7 * exact and "by tick" not in head, "NET_RX had CPUs for %.2f s, the head: %s", exact, head)
