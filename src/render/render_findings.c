@@ -310,7 +310,7 @@ static void word_pool(struct text *to, const struct about *about)
 
 static void word_java_threads(struct text *to, const struct about *about)
 {
-	if (about->finding->jvm->threads)
+	if (about->finding->jvm->threads > 0)
 		text_add_number(to, about->finding->jvm->threads);
 	else
 		text_add_string(to, "Java");
@@ -500,6 +500,11 @@ static void word_rate(struct text *to, const struct about *about)
 	text_add_number(to, ratio(about->finding->rate, 1, 100));
 }
 
+static void word_goroutines(struct text *to, const struct about *about)
+{
+	text_add_number(to, about->finding->jvm->goroutines);
+}
+
 static void word_threads(struct text *to, const struct about *about)
 {
 	text_add_number(to, about->findings->threads_last);
@@ -592,6 +597,7 @@ static const struct {
 	{"count", word_count},
 	{"rate", word_rate},
 	{"threads", word_threads},
+	{"goroutines", word_goroutines},
 	{"share", word_share},
 	{"taken", word_taken},
 	{"pid", word_pid},
@@ -1118,6 +1124,10 @@ static void json_add_jvm(struct text *out, const struct source_jvm *jvm)
 	json_add_number(out, "of_us", jvm->known_us);
 	json_add_number(out, "collections", jvm->collections);
 	json_add_number(out, "process_threads", jvm->threads);
+	if (!jvm->is_go)
+		return;
+	json_add_number(out, "goroutines", jvm->goroutines);
+	json_add_number(out, "more_goroutines", jvm->grown);
 }
 
 static void json_add_finding(struct text *out, struct about *about, size_t rank)

@@ -21,6 +21,7 @@
 #define SWITCHES_LEAST 5000000
 #define CPUS_ASSUMED 2	   /* where their number is not known */
 #define THREADS_LEAST 500  /* made more than ended a second, in hundredths */
+#define MORE_LEAST 500	   /* goroutines, likewise */
 #define TAKEN_LEAST 20	   /* percent of full CPUs that interrupts take */
 #define TAKEN_ONE_LEAST 50 /* of one CPU, while others are idle */
 #define GC_LEAST 10	   /* percent of the time that a JVM's threads are stopped */
@@ -260,7 +261,7 @@ static bool holds_unread(const struct finding *finding, const struct findings *f
 	       (unread->late_unaccepted || busy_us * 2 >= findings->elapsed_us);
 }
 
-/* A JVM also stops its threads for other reasons. */
+/* A JVM, or a Go program, also stops its threads for other reasons. */
 static bool holds_gc(const struct finding *finding, const struct findings *findings)
 {
 	const struct source_jvm *jvm = finding->jvm;
@@ -269,6 +270,18 @@ static bool holds_gc(const struct finding *finding, const struct findings *findi
 	return jvm->known_us >= US_PER_SECOND &&
 	       ratio(jvm->gc_us, 100, jvm->known_us) >= GC_LEAST &&
 	       ratio(jvm->stopped_us, 100, jvm->known_us) >= GC_LEAST;
+}
+
+/* Go's runtime: more at once than ever before, in most of the seconds. A start, or a load that
+ * grows, ends soon. */
+static bool holds_goroutines(const struct finding *finding, const struct findings *findings)
+{
+	const struct source_jvm *go = finding->jvm;
+
+	(void)findings;
+	return go->is_go && go->known_us >= 3 * US_PER_SECOND && go->seconds >= 3 &&
+	       go->grown_seconds * 5 >= go->seconds * 4 &&
+	       ratio(go->grown, 100 * US_PER_SECOND, go->known_us) >= MORE_LEAST;
 }
 
 static bool holds_threads(const struct finding *finding, const struct findings *findings)
@@ -500,8 +513,12 @@ const struct finding_row finding_rows[] = {
 	{"unread", "requests wait unread in sockets, or connections to be accepted", "connections", false, true, takes_none, NULL, NULL, holds_unread, NULL,
 	 "{unread}|{pool}",
 	 "{process}"},
+	/* goroutines that end; a burst of them, as at a start */
+	{"goroutines", "more goroutines are begun than end", "goroutines", false, true, takes_none, NULL, NULL, holds_goroutines, NULL,
+	 "{rate} more goroutines a second are begun than end in {culprit}|, {goroutines} by now",
+	 "--goroutines -p {pid}"},
 	/* a collector that works beside the program's threads */
-	{"gc", "a JVM stops its threads to collect garbage", "garbage", false, true, takes_none, NULL, NULL, holds_gc, NULL,
+	{"gc", "a JVM or a Go program stops its threads to collect garbage", "garbage", false, true, takes_none, NULL, NULL, holds_gc, NULL,
 	 "Collection of garbage stops the {java_threads} threads of {culprit} {stopped} of the time|: {collections}",
 	 "{process}"},
 	/* a build, or a shell script */

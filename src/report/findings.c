@@ -743,14 +743,18 @@ static void unread_find(struct findings *findings)
 	}
 }
 
-/* Finds the JVMs that stop their threads to collect garbage. */
-static void gc_find(struct findings *findings)
+/* Finds by their own counters the JVMs and Go programs for which the row holds. */
+static void runtimes_find(struct findings *findings, const char *name)
 {
-	const struct finding_row *row = finding_row_find("gc");
+	const struct finding_row *row = finding_row_find(name);
 
 	for (size_t i = 0; i < findings->status->jvm_count; i++) {
 		const struct source_jvm *jvm = &findings->status->jvms[i];
-		struct finding finding = {.row = row, .jvm = jvm, .held = true};
+		struct finding finding = {
+			.row = row,
+			.jvm = jvm,
+			.held = true,
+			.rate = ratio(jvm->grown, 100 * US_PER_SECOND, jvm->known_us)};
 		struct finding_name culprit = {.pid = jvm->pid, .tid = ABSENT};
 		struct finding *added;
 
@@ -801,7 +805,8 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 			    ratio(grown, 100 * US_PER_SECOND, tally->elapsed_us), maker);
 	refused_find(findings);
 	unread_find(findings);
-	gc_find(findings);
+	runtimes_find(findings, "goroutines");
+	runtimes_find(findings, "gc");
 	counted_add(findings, "unseen", findings->unseen_us, 0, none);
 }
 

@@ -95,6 +95,9 @@ static void jvms_subtract(struct source_status *now, const struct source_status 
 			jvm->stopped_us -= old->stopped_us;
 			jvm->gc_us -= old->gc_us;
 			jvm->collections -= old->collections;
+			jvm->grown -= old->grown;
+			jvm->seconds -= old->seconds;
+			jvm->grown_seconds -= old->grown_seconds;
 		}
 }
 

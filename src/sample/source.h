@@ -75,14 +75,19 @@ struct source_unread {
 	char comm[16];	   /* of that process, or of one of several; "": not known */
 };
 
-/* A JVM, and the time in which it stopped its threads, since the source has known it. */
+/* A JVM or a Go program, and the time in which it stopped its threads, since the source has known
+ * it. */
 struct source_jvm {
 	int64_t pid;
 	int64_t known_us;   /* how long that is */
 	int64_t stopped_us; /* time in which all Java threads were stopped; */
 	int64_t gc_us;	    /* that of pauses to collect garbage, and their number */
 	int64_t collections;
-	int64_t threads; /* Java threads, now */
+	int64_t threads; /* Java threads, or all of a Go program, now */
+	bool is_go;
+	/* of a Go program: the most goroutines that there were at once, how many more that are than
+	 * at first, and in how many of the seconds there were more than in any before */
+	int64_t goroutines, grown, seconds, grown_seconds;
 	char comm[16];
 };
 

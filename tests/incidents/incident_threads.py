@@ -150,11 +150,11 @@ def goroutines(ctx, text):
     return process
 
 
-@incident(21, not_yet="goroutines are no threads, and no row counts them")
+@incident(21)
 def goroutine_leak(ctx):
     """A Go program begins goroutines that wait forever, a thousand a second."""
     process = goroutines(ctx, GOROUTINES)
-    return Truth("goroutines", None, ("leak", process.pid), r"\d+ goroutines a second", also=("cpus",))
+    return Truth("goroutines", None, ("leak", process.pid), r"\d+ more goroutines a second", also=("cpus",))
 
 
 @look_alike(21)

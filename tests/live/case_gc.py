@@ -125,3 +125,82 @@ def gc_that_stops_nobody(ctx):
             check(share < 0.08 or "Perf" in options[-1], "%s: stopped for %.0f %% of the time", options, share * 100)
         finally:
             jvm.end()
+
+
+# A goroutine that makes garbage, and one that works in loops of some milliseconds without a call. It tells every 50 ms, by the runtime's own
+# function, how long it was stopped, and how often garbage was collected.
+GO = """
+package main
+import ("fmt"; "runtime"; "time")
+type piece struct { left, right *piece }
+func tree(depth int) *piece {
+	if depth == 0 { return &piece{} }
+	return &piece{tree(depth - 1), tree(depth - 1)}
+}
+var worked int
+func work() {
+	for i := 0; i < 10000000; i++ { worked += i }
+	runtime.Gosched()
+}
+func main() {
+	go func() { for { tree(10) } }()
+	go func() { for { work() } }()
+	for range time.Tick(50 * time.Millisecond) {
+		var stats runtime.MemStats
+		runtime.ReadMemStats(&stats)
+		fmt.Println(time.Now().UnixNano(), stats.PauseTotalNs, stats.NumGC)
+	}
+}
+"""
+
+
+class GoProgram:
+    def __init__(self, ctx, **environment):
+        directory = ctx.temporary()
+        with open(directory + "/main.go", "w") as file:
+            file.write(GO)
+        made = subprocess.run([program("go", "golang-go"), "build", "-o", directory + "/garbage", directory + "/main.go"],
+                              env=dict(os.environ, GO111MODULE="off"), capture_output=True, text=True, check=False)
+        check(made.returncode == 0, "go build: %s", made.stderr)
+        self.told = directory + "/told"
+        with open(self.told, "w") as told:
+            self.process = subprocess.Popen([directory + "/garbage"], stdout=told, env=dict(os.environ, **environment))
+        time.sleep(1)
+
+    def stops(self, seconds):
+        """By the program, of the last seconds: collections, their share of the time, and that of the longest time without a line."""
+        with open(self.told) as file:
+            lines = [[int(word) for word in line.split()] for line in file if line.endswith("\n")]
+        lines = [line for line in lines if line[0] >= time.time_ns() - seconds * 1e9]
+        check(len(lines) > 2, "the program tells nothing")
+        first, last = lines[0], lines[-1]
+        gap = max(after[0] - before[0] for before, after in zip(lines, lines[1:]))
+        return last[2] - first[2], (last[1] - first[1]) / (last[0] - first[0]), gap / (last[0] - first[0])
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@case
+def gc_of_go(ctx):
+    """A Go program whose collector has to wait for a goroutine that does not stop, as it may not be interrupted in a loop (before Go 1.14 none could
+    be): share and number are those that the runtime tells the program. Where it may be, there is no finding."""
+    for environment in ({"GODEBUG": "asyncpreemptoff=1"}, {}):
+        goes = GoProgram(ctx, **environment)
+        try:
+            told = gc_of(ctx, goes)
+            count, share, gap = goes.stops(told["of_us"] / 1e6 if told else SECONDS)
+            print("# %s; the program: %.1f %%, %d stops" % (told["text"] if told else "not found", share * 100, count))
+            if not environment:
+                # a busy host makes stops longer
+                check(not told or share > 0.08, "%s, and the program says %.1f %%", told and told["text"], share * 100)
+                check(share < 0.08 or os.getloadavg()[0] > os.cpu_count(), "stopped for %.0f %% of the time", share * 100)
+                continue
+            check(share > 0.15, "stopped for %.0f %% of the time only", share * 100)
+            check(told, "no finding, though stopped for %.0f %% of the time", share * 100)
+            check(abs(told["stopped_us"] / told["of_us"] - share) < 0.1 + gap, "%.2f, not %.2f", told["stopped_us"] / told["of_us"], share)
+            check(0.7 * count - 3 <= told["collections"] <= 1.4 * count + 3, "%d collections, not %d", told["collections"], count)
+            check(told["process_threads"] == len(glob.glob("/proc/%d/task/*" % goes.process.pid)), "%d threads", told["process_threads"])
+        finally:
+            goes.end()

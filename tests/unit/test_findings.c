@@ -942,6 +942,67 @@ static void unread_requests(void **state)
 	}
 }
 
+#define RUNTIME(...)                                                          \
+	{                                                                     \
+		.pid = 10, .comm = "server", .known_us = 5000000, __VA_ARGS__ \
+	}
+#define GO(...) RUNTIME(.is_go = true, .threads = 9, .seconds = 5, __VA_ARGS__)
+
+/* Runtimes that stop their threads to collect garbage; Go programs whose goroutines get more in
+ * most seconds, which a burst of them does not do, nor those that end, whose places are used again.
+ */
+static void counts_of_runtimes(void **state)
+{
+	static const struct {
+		struct source_jvm runtime;
+		const char *words; /* NULL: no finding */
+	} rows[] = {
+		{RUNTIME(.threads = 20, .stopped_us = 1000000, .gc_us = 900000, .collections = 90),
+		 "Collection of garbage stops the 20 threads of server 10 18 % of the time: 90 "
+		 "collections of 10.00 ms on average"},
+		{RUNTIME(.threads = 20, .stopped_us = 900000, .gc_us = 400000, .collections = 90),
+		 NULL},
+		{GO(.stopped_us = 1000000, .gc_us = 1000000, .collections = 50, .goroutines = 30),
+		 "Collection of garbage stops the 9 threads of server 10 20 % of the time: 50 "
+		 "collections of 20.00 ms on average"},
+		{GO(.stopped_us = 10000, .gc_us = 10000, .collections = 500, .goroutines = 30),
+		 NULL},
+		{GO(.goroutines = 7000, .grown = 5000, .grown_seconds = 5),
+		 "1000 more goroutines a second are begun than end in server 10, 7000 by now"},
+		{GO(.goroutines = 7000, .grown = 5000, .grown_seconds = 4),
+		 "1000 more goroutines a second are begun than end in server 10, 7000 by now"},
+		/* at a start, or once in a while */
+		{GO(.goroutines = 7000, .grown = 5000, .grown_seconds = 3), NULL},
+		{GO(.goroutines = 7000), NULL},
+		/* as many as clients that come */
+		{GO(.goroutines = 70, .grown = 20, .grown_seconds = 5), NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct source_status status = {
+			.jvm_count = 1, .jvms = {rows[i].runtime}, .cpus = CPUS, .busy_us = ABSENT};
+		struct findings findings;
+		struct text out = {0};
+		struct interval interval = {.status = &status};
+		struct tally tally = {.scans = SCANS, .elapsed_us = (int64_t)SCANS * PERIOD_US};
+
+		findings_init(&findings, NULL);
+		findings.of_all = true;
+		findings_fill(&findings, &tally, &status, &flash_source);
+		interval_add_findings(&out, &interval, &findings, 0);
+		if (findings.count != (rows[i].words != NULL) ||
+		    (rows[i].words && !strstr(out.bytes, rows[i].words)))
+			fail_msg("%zu: %s", i, out.bytes);
+		findings_done(&findings);
+		/* of a process that was left out */
+		findings_init(&findings, NULL);
+		findings_fill(&findings, &tally, &status, &flash_source);
+		assert_int_equal(findings.count, 0);
+		text_done(&out);
+		findings_done(&findings);
+	}
+}
+
 /* A device's line says what the kernel counted in 5 s of it: requests that ended, their mean time,
  * and those that have not; also where none has ended. */
 static void lines_of_devices(void **state)
@@ -1033,6 +1094,7 @@ int main(void)
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(ages_of_requests),
 		cmocka_unit_test(unread_requests),
+		cmocka_unit_test(counts_of_runtimes),
 		cmocka_unit_test(lines_of_devices),
 		cmocka_unit_test(lines_fit),
 	};

@@ -238,6 +238,105 @@ static void jvms_describe(struct live_host *host, struct source_status *status)
 	host->jvm_count = kept;
 }
 
+/* --- Go programs */
+
+#define GO_LOOKS 64 /* processes that are looked at in a second: the others come later */
+#define LOOKED_AT_MAX 4096
+#define LOOKED_AT_NS (60 * NS_PER_SECOND) /* a process may run another program by then */
+
+struct looked_at {
+	struct cache_entry entry; /* key: pid */
+	int64_t looked_ns;	  /* 0: not yet */
+};
+
+/* Reads the counters of all; forgets those that have ended. */
+static void gos_read(struct live_host *host, int64_t now_ns)
+{
+	size_t kept = 0;
+
+	host->go_read_ns = now_ns;
+	host->go_looks = 0;
+	for (size_t i = 0; i < host->go_count; i++) {
+		struct live_go go = host->gos[i];
+		struct go_counters now;
+
+		if (!go_counters_read(&go.place, PROC, go.pid, &now) ||
+		    now.goroutines < go.last.goroutines || now.collections < go.last.collections ||
+		    now.stopped_us < go.last.stopped_us)
+			continue;
+		/* stops of before the first collection that was seen are not of this time */
+		if (!go.first.collections)
+			go.first.collections = now.collections,
+			go.first.stopped_us = now.stopped_us;
+		go.seconds++;
+		go.grown_seconds += now.goroutines > go.last.goroutines;
+		go.last = now;
+		host->gos[kept++] = go;
+	}
+	host->go_count = kept;
+	cache_sweep(&host->looked_at, now_ns, LOOKED_AT_NS);
+	cache_sweep(&host->go_files, now_ns, LOOKED_AT_NS);
+}
+
+void live_host_note_go(struct live_host *host, int64_t pid, int64_t now_ns)
+{
+	struct parser *parser = live_parser(host->context, PARSER_MEMORY);
+	struct live_go *go = &host->gos[host->go_count];
+	struct looked_at *known;
+	bool added;
+
+	if (!parser)
+		return;
+	if (now_ns - host->go_read_ns >= NS_PER_SECOND)
+		gos_read(host, now_ns);
+	known = cache_get(&host->looked_at, (uint64_t)pid, now_ns, &added);
+	if ((known->looked_ns && now_ns - known->looked_ns < LOOKED_AT_NS) ||
+	    host->go_looks == GO_LOOKS || host->go_count == SOURCE_JVMS_MAX)
+		return;
+	host->go_looks++;
+	known->looked_ns = now_ns;
+	for (size_t i = 0; i < host->go_count; i++)
+		if (host->gos[i].pid == pid)
+			return;
+	*go = (struct live_go){.pid = pid, .found_ns = now_ns};
+	if (go_place_find(&go->place, &host->go_files, PROC, pid, parser, now_ns) &&
+	    go_counters_read(&go->place, PROC, pid, &go->first)) {
+		go->last = go->first;
+		host->go_count++;
+	}
+}
+
+static void gos_describe(struct live_host *host, struct source_status *status)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns - host->go_read_ns >= NS_PER_SECOND / 2)
+		gos_read(host, now_ns);
+	for (size_t i = 0; i < host->go_count && status->jvm_count < SOURCE_JVMS_MAX; i++) {
+		const struct live_go *go = &host->gos[i];
+		struct source_jvm *to = &status->jvms[status->jvm_count];
+		struct proc_stat stat;
+
+		if (proc_stat_read(PROC, 0, go->pid, &stat))
+			continue;
+		*to = (struct source_jvm){
+			.pid = go->pid,
+			.known_us = (host->go_read_ns - go->found_ns) / NS_PER_US,
+			.stopped_us = go->last.stopped_us - go->first.stopped_us,
+			.gc_us = go->last.stopped_us - go->first.stopped_us,
+			.collections = go->last.collections - go->first.collections,
+			.threads = proc_thread_count(PROC, go->pid),
+			.is_go = true,
+			.goroutines = go->last.goroutines,
+			.grown = go->last.goroutines - go->first.goroutines,
+			.seconds = go->seconds,
+			.grown_seconds = go->grown_seconds,
+		};
+		snprintf(to->comm, sizeof(to->comm), "%.15s", stat.comm);
+		status->jvm_count++;
+	}
+}
+
 /* Finds "total=123" in the line that begins with that word; Documentation/accounting/psi.rst. */
 static bool total_find(const char *text, const char *word, int64_t *total_us)
 {
@@ -334,6 +433,7 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	listeners_describe(&host->listeners, status);
 	unread_describe(&host->unread, status);
 	jvms_describe(host, status);
+	gos_describe(host, status);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {
 		int64_t before_ns = clock_monotonic_ns();
 
@@ -347,6 +447,9 @@ void live_host_init(struct live_host *host, struct live_context *context)
 {
 	host->context = context;
 	host->taken_by_tick = ABSENT;
+	go_files_init(&host->go_files);
+	host->looked_at = (struct cache){.entry_bytes = sizeof(struct looked_at),
+					 .entries_max = LOOKED_AT_MAX};
 	cpu_quotas_init(&host->quotas, PROC);
 	io_limits_init(&host->io_limits, PROC);
 	cgroup_mount_find(&host->groups, PROC, ""); /* no controller: v2 */
@@ -360,4 +463,6 @@ void live_host_done(struct live_host *host)
 	unread_done(&host->unread);
 	cgroup_mount_done(&host->groups);
 	cache_done(&host->paths);
+	cache_done(&host->looked_at);
+	cache_done(&host->go_files);
 }

@@ -5,6 +5,7 @@
 #ifndef TSNAP_LIVE_CONTEXT_LIVE_HOST_H
 #define TSNAP_LIVE_CONTEXT_LIVE_HOST_H
 
+#include "apps/go_counters.h"
 #include "base/cache.h"
 #include "live/context/live_context.h"
 #include "proc/cgroup.h"
@@ -22,6 +23,14 @@ struct live_jvm {
 	struct jvm_counters first;
 };
 
+/* A Go program of which a thread was sampled. */
+struct live_go {
+	int64_t pid, found_ns;
+	struct go_place place;
+	struct go_counters first, last;
+	int64_t seconds, grown_seconds;
+};
+
 struct live_host {
 	struct live_context *context;
 	struct cpu_quotas quotas;
@@ -30,6 +39,12 @@ struct live_host {
 	struct unread unread;
 	struct live_jvm jvms[SOURCE_JVMS_MAX]; /* those that came first */
 	size_t jvm_count;
+	struct live_go gos[SOURCE_JVMS_MAX]; /* likewise */
+	size_t go_count;
+	struct cache looked_at; /* processes that were looked at, whether they run Go */
+	struct cache go_files;
+	int64_t go_read_ns;			  /* the last time that all were read */
+	unsigned int go_looks;			  /* since then, at processes */
 	struct cgroup_mount groups;		  /* cgroup v2: for its files of pressure */
 	struct source_cpu taken[SOURCE_CPUS_MAX]; /* at the last status */
 	size_t taken_count;
@@ -41,6 +56,8 @@ struct live_host {
 #define LIVE_JVM_THREAD "VM Thread"
 /* Notes a JVM, and reads its counters if it is new. */
 void live_host_note_jvm(struct live_host *host, int64_t pid);
+/* Notes a process that may run a Go program; reads the counters of those that do once a second. */
+void live_host_note_go(struct live_host *host, int64_t pid, int64_t now_ns);
 void live_host_init(struct live_host *host, struct live_context *context);
 void live_host_done(struct live_host *host);
 

@@ -305,6 +305,10 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 	if (live->source.describes_host && sample->thread.comm &&
 	    !strcmp(sample->thread.comm, LIVE_JVM_THREAD))
 		live_host_note_jvm(&live->host, sample->thread.pid);
+	if (live->source.describes_host && sample->thread.kthread != 1 &&
+	    !live_is_own(&live->context, sample->thread.pid))
+		live_host_note_go(&live->host, sample->thread.pid,
+				  live->context.now.scan_time.now_ns);
 	if (live->context.view.translated && live->context.wants.needs & NEED_WAKER)
 		live_namespace_waker(&live->context, sample);
 	if (sample_request(live, record, sample, &hint, KNOWN_EARLY, NEEDS_EARLY) ==

@@ -82,6 +82,9 @@ static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
 		program->list = symbol->st_value;
 	} else if (!strcmp(name, "runtime.allglen")) {
 		program->count = symbol->st_value;
+	} else if (!strcmp(name, "runtime.memstats")) {
+		program->memstats = symbol->st_value;
+		program->memstats_bytes = symbol->st_size;
 	} else if (!strcmp(name, "runtime.waitReasonStrings")) {
 		program->reasons = symbol->st_value;
 		program->reason_count = symbol->st_size / STRING_BYTES;
