@@ -231,6 +231,9 @@ static inline void probe_add(void *ctx, __u32 probe, __u64 ns, __u64 sum, __u32 
 	latency = latency_of(&key);
 	if (!latency)
 		return;
+	/* to add a 0 that it knows of, clang takes an atomic "or", which kernels before 5.12 refuse
+	 */
+	asm volatile("" : "+r"(sum));
 	__sync_fetch_and_add(&latency->sum_ns, sum);
 	if (sum > latency->max_ns)
 		latency->max_ns = sum;

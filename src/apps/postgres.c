@@ -183,7 +183,8 @@ static const char *symbol_text(struct app_reader *reader, int symbol)
 /* Reads the statement that runs, or, in a transaction in which none does, the last one. Of
  * processes without a client only their row has it: "autovacuum: VACUUM public.t". An idle session
  * has none: debug_query_string is cleared at the end of each message, before the state is reported
- * (PostgresMain() in src/backend/tcop/postgres.c). Most sessions are idle: nothing is read for it. */
+ * (PostgresMain() in src/backend/tcop/postgres.c). Most sessions are idle: nothing is read for it.
+ */
 static const char *query_read(struct app_reader *reader, const char *state,
 			      const char entry[ENTRY_BYTES])
 {

@@ -379,11 +379,16 @@ static const char *own_why(int result)
 {
 	return result == -ENOTSUP ? "this kernel has no event source for such probes (4.17 was the "
 				    "first, if it was built with them)"
-	       : result == -EINVAL || result == -EADDRNOTAVAIL ? "the kernel lets nobody probe it"
-	       : result == -EOPNOTSUPP ? "the program asks a counter (a semaphore) whether the "
-					 "probe is wanted, and "
-					 "this kernel counts none up (4.20 was the first)"
-				       : strerror(-result);
+	       /* EINVAL also where a uprobe is there with another offset of a semaphore */
+	       : result == -EINVAL
+		       ? "the kernel lets nobody probe it, or another program probes it, "
+			 "and not as tsnap would (as bcc 0.26, with a semaphore that "
+			 "it has not)"
+	       : result == -EADDRNOTAVAIL ? "the kernel lets nobody probe it"
+	       : result == -EOPNOTSUPP	  ? "the program asks a counter (a semaphore) whether the "
+					    "probe is wanted, and "
+					    "this kernel counts none up (4.20 was the first)"
+					  : strerror(-result);
 }
 
 int probe_attach(const struct probe_plan *plan, const int *programs, int64_t rate_hz,

@@ -110,6 +110,22 @@ static void programs(long count)
 			die("posix_spawn");
 }
 
+#define CALL_ROUNDS 20000
+
+void operations_call(long rounds); /* has a symbol, and is probed by it */
+
+__attribute__((noinline)) void operations_call(long rounds)
+{
+	for (long i = 0; i < rounds; i++)
+		__asm__ volatile("");
+}
+
+static void calls(long count)
+{
+	for (long i = 0; i < count; i++)
+		operations_call(CALL_ROUNDS);
+}
+
 /* Connects to itself, accepts, and resets the connection, so that no port stays in TIME_WAIT. */
 static void connections(long count)
 {
@@ -191,6 +207,7 @@ static const struct operation operations[] = {
 	{"exec",       programs,     20,    -1},
 	{"connect",    connections,  100,   -1},
 	{"open",       opens,        1000,  -1},
+	{"call",       calls,        100,   -1},
 };
 /* clang-format on */
 #define OPERATION_COUNT (sizeof(operations) / sizeof(operations[0]))

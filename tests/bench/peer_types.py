@@ -24,6 +24,8 @@ typedef signed char __s8, s8; typedef unsigned char __u8, u8; typedef short __s1
 typedef unsigned short __u16, u16, __le16, __be16, __sum16; typedef int __s32, s32, pid_t;
 typedef unsigned int __u32, u32, __le32, __be32, __wsum; typedef long long __s64, s64;
 typedef unsigned long long __u64, u64, __le64, __be64;
+typedef s8 int8_t; typedef u8 uint8_t; typedef s16 int16_t; typedef u16 uint16_t; typedef s32 int32_t; typedef u32 uint32_t;
+typedef s64 int64_t; typedef u64 uint64_t;
 typedef unsigned long size_t, uintptr_t; typedef long ssize_t; typedef _Bool bool;
 enum { false, true };
 #define __bitwise
@@ -81,8 +83,9 @@ def tree_write(folder, tsnap):
         "linux/sched.h": SCHED % (struct_text("task_struct", offsets["task_struct"]) + struct_text("pid", offsets["pid"])),
         "uapi/linux/ptrace.h": "#ifndef BENCH_PTRACE_H\n#define BENCH_PTRACE_H\n%s#endif\n" % REGISTERS[os.uname().machine],
         "uapi/linux/bpf_perf_event.h": PERF,
+        "linux/ptrace.h": "#include <uapi/linux/ptrace.h>\n",
     }
-    for name in ("linux/bpf_common.h", "linux/ptrace.h", "linux/nsproxy.h", "linux/pid_namespace.h",
+    for name in ("linux/bpf_common.h", "linux/nsproxy.h", "linux/pid_namespace.h",
                  "linux/init_task.h", "asm/page.h", "uapi/linux/bpf.h", "uapi/linux/if_packet.h"):
         headers[name] = ""
     for name, text in headers.items():

@@ -1,4 +1,5 @@
 """The same load seen by tsnap and by a tool of libbpf-tools or bcc at once. Where the two differ, and why, is in tests/README.md."""
+import collections
 import math
 import os
 import re
@@ -56,22 +57,48 @@ class Offcputime(Peer):
         return sum(int(us) for us in re.findall(r"\(%d\)\n\s+(\d+)$" % tid, text, re.M)) / 1e6
 
 
+def types_environment(ctx):
+    """Where the kernel's headers are missing, bcc's tools are given the few types that they name."""
+    env = dict(os.environ, PYTHONUNBUFFERED="1")
+    if not os.path.exists("/lib/modules/%s/build" % os.uname().release):
+        env["BCC_KERNEL_SOURCE"] = ctx.temporary()
+        try:
+            peer_types.tree_write(env["BCC_KERNEL_SOURCE"], ctx.options.tsnap)
+        except (subprocess.CalledProcessError, KeyError) as error:
+            raise Skip("no kernel headers, and tsnap finds no layout to make some of: %s" % error)
+    return env
+
+
+def perf_events_of(pid):
+    descriptors = "/proc/%d/fd/" % pid
+    return sum("perf_event" in truth.link(descriptors + fd) for fd in truth.read_dir(descriptors))
+
+
 class Profile(Peer):
-    """bcc's profile: samples of perf's CPU clock. Where the kernel's headers are missing it is given the few types that it names."""
+    """bcc's profile: samples of perf's CPU clock."""
 
     def __init__(self, ctx, *args):
-        env = dict(os.environ)
-        if not os.path.exists("/lib/modules/%s/build" % os.uname().release):
-            env["BCC_KERNEL_SOURCE"] = ctx.temporary()
-            try:
-                peer_types.tree_write(env["BCC_KERNEL_SOURCE"], ctx.options.tsnap)
-            except (subprocess.CalledProcessError, KeyError) as error:
-                raise Skip("no kernel headers, and tsnap finds no layout to make some of: %s" % error)
-        super().__init__(ctx, "profile-bpfcc", *args, env=env)
+        super().__init__(ctx, "profile-bpfcc", *args, env=types_environment(ctx))
 
     def measures(self):
-        descriptors = "/proc/%d/fd/" % self.pid
-        return sum("perf_event" in truth.link(descriptors + fd) for fd in truth.read_dir(descriptors)) >= os.cpu_count()
+        return perf_events_of(self.pid) >= os.cpu_count()
+
+
+class Prober(Peer):
+    """bcc's argdist, funccount and trace, at a function or at the two places of a USDT probe."""
+
+    def __init__(self, ctx, name, *args, places=1):
+        self.places = places
+        super().__init__(ctx, name + "-bpfcc", *args, env=types_environment(ctx))
+
+    def measures(self):
+        # trace opens its ring of each CPU, too, but after its probe; argdist prints the first second, funccount a line
+        return self.out and perf_events_of(self.pid) >= self.places
+
+    def values(self):
+        """{value: count} of argdist's last second, which has all before it (-c)."""
+        last = self.out.decode().split("\n[")[-1]
+        return {int(value): int(count) for count, value in re.findall(r"^\s+(\d+)\s+\w+ = (-?\d+)$", last, re.M)}
 
 
 def logarithmic(text):
@@ -185,3 +212,48 @@ def peers_calls(ctx):
         # when both begin three threads wait in such a call, for a line, a byte and a byte
         check(0 <= more <= (3 if name in ("poll", "ppoll", "read") else 0), "%s: %d, syscount has %d", name, ours.get(name, 0),
               theirs.get(name, 0))
+
+
+@case(thorough=True)
+def peers_probes(ctx):
+    """--probe has the same calls, arguments and events as funccount, argdist and trace of bcc, of functions and of USDT probes, of the same
+    calls one after the other: bcc 0.26 passes an offset of a semaphore that it never set, and the kernel wants the same one of all."""
+    calls = 200
+    workload = ctx.workload("probed", calls=calls, nap_ms=2)
+    path, of = os.readlink("/proc/%d/exe" % workload.tgid), ("-p", workload.tgid)
+    function, turns = path + ":probed_nap", iter(range(1, 9))
+
+    def go():
+        workload.say("go")
+        workload.wait_done(next(turns))
+
+    def counted(*args, places=1):
+        peer = Prober(ctx, "argdist", *of, "-i", 1, "-c", "-C", *args, places=places)
+        go()
+        wait_until(lambda: sum(peer.values().values()) == calls, 10 * SLOW, "%d calls of argdist" % calls)
+        peer.finish()
+        return peer.values()
+    sizes = counted("p:%s(u64 a, u64 b, u64 c):u64:c" % function)
+    steps = counted("u:%s:step():s32:arg1" % path, places=2)
+    count = Prober(ctx, "funccount", *of, function)
+    go()
+    count = int(re.search(r"^probed_nap +(\d+)$", count.finish(), re.M).group(1))
+    large = Prober(ctx, "trace", *of, "p:%s(u64 a, u64 b, u64 c) (c > 255) \"%%llu\", c" % function)
+    go()
+    told = re.findall(r"^\d+ +(\d+) +\S+ +probed_nap +(\d+) *$", large.finish(), re.M)
+    tool = ctx.plain("--csv", "-i", 1, "-g", "pid", *of, "--probe-budget", 99, "--probe", "calls = p:%s()" % function,
+                     "--probe", "sizes = p:%s(arg3:hex)" % function, "--probe", "steps = u:%s:step(arg1:hex)" % path)
+    events = ctx.plain("--csv", "--events", "-g", "tid", *of, "--probe-budget", 99, "--probe", "large = p:%s(arg3:bytes) if arg3 > 255" % function)
+    for each in (tool, events):
+        wait_until(lambda each=each: each.out or each.code is not None, START_S, "the header line")
+    go()
+    ours = {}
+    for row in tool.interrupt():
+        value = int(row["value"] or "0", 16)
+        value -= (value >> 63) << 64
+        ours.setdefault(row["trace"], collections.Counter())[value] += int(row["count"])
+    check(ours["calls"] == {0: count} and count == calls, "%s, funccount %d", ours["calls"], count)
+    check(ours["sizes"] == sizes, "%s, argdist %s", ours["sizes"], sizes)
+    check(ours["steps"] == steps, "%s, argdist %s", ours["steps"], steps)
+    seen = [(row["tid"], row["value"]) for row in events.interrupt()]
+    check(told == seen and len(seen) == calls / 5, "%s, trace %s", seen, told)

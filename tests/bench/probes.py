@@ -1,0 +1,49 @@
+"""Cost of --probe for the threads that are probed, beside bcc's tools for the same question, each on the same function."""
+import os
+
+from peers import Peer, Tracer, job_words
+from sampler import Interleaved, Sampler, quartiles
+from table import Row
+
+CALL = "a call of a function that takes some 20 us"
+BUDGET = ("--probe-budget", 99, "-d", 100000)
+
+
+def asked(function):
+    """[(what is asked, what tsnap is given, bcc's tool and its words)]"""
+    path = function.rpartition(":")[0]
+    return (
+        ("how often", "p:%s()" % function, ["funccount-bpfcc", function]),
+        ("how often, by stack", "p:%s()" % function, ["stackcount-bpfcc", function]),
+        ("an argument's distribution", "p:%s(arg1:bytes)" % function,
+         ["argdist-bpfcc", "-i", "1", "-c", "-H", "p:%s(u64 rounds):u64:rounds" % function]),
+        ("events that a condition lets through", "p:%s(arg1:bytes) if arg1 > 1G" % function,
+         ["trace-bpfcc", "p:%s(u64 rounds) (rounds > 1073741824) \"%%llu\", rounds" % function]),
+        ("how long", "p:%s" % function, ["funclatency-bpfcc", "-u", "%s:%s" % (path, function.rpartition(":")[2])]),
+    )
+
+
+def options_of(what):
+    return {"how often, by stack": ("--csv", "-g", "tid,stack"), "events that a condition lets through": ("--csv", "--events")}.get(what, ("--csv",))
+
+
+def bench_probes(options):
+    function = os.path.realpath(options.operations) + ":operations_call"
+    starters, jobs = {}, {}
+    for what, target, argv in asked(function):
+        ours, theirs = "tsnap: " + what, "%s: %s" % (argv[0], what)
+        peer = Peer(theirs, "bpfcc-tools", argv, what, "types")
+        starters[ours] = lambda what=what, target=target: Sampler(options, *options_of(what), "--probe", "asked = " + target, *BUDGET)
+        starters[theirs] = lambda peer=peer: Tracer(peer, options)
+        jobs[ours], jobs[theirs] = "", job_words(peer).rpartition("; ")[2]
+    found = Interleaved(options, starters, options.peer_ms, {"call": CALL})
+    rows = []
+    for tool, job in jobs.items():
+        if tool in found.gone:
+            rows.append(Row(tool, "tsnap", None, "", remark="not here: " + found.gone[tool]))
+            continue
+        low, middle, high = quartiles(found.ratios[tool]["call"])
+        without = found.without_ns("call")
+        rows.append(Row(tool, "tsnap", middle, "ratio", low, high, None,
+                        "; ".join(filter(None, ("%.0f ns without, %.0f more" % (without, (middle - 1) * without), job)))))
+    return rows
