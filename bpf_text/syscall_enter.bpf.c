@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A thread enters a system call: its record gets the call and the time.
  *
- * Knobs: SYSCALL_ENTER_TYPED, SYSCALL_ENTER_RAW or SYSCALL_ENTER_TRACEPOINT.
+ * Knobs: SYSCALL_ENTER_TYPED, SYSCALL_ENTER_RAW or SYSCALL_ENTER_TRACEPOINT; CALL_WANTED(call):
+ * true for calls that are measured; not defined: all are.
  */
 
 #define CALL_WORD_READ(WORD, TYPE)                  \
@@ -24,6 +25,10 @@ static inline int call_begins(__u64 id, __u64 registers)
 #endif
 	if (THREAD_CALL_COMPAT(words))
 		call |= CALL_COMPAT_BIT;
+#ifdef CALL_WANTED
+	if (!CALL_WANTED(call)) /* its return finds no time of its entry */
+		return 0;
+#endif
 	thread = thread_find(bpf_get_current_pid_tgid());
 	if (!thread)
 		return 0;

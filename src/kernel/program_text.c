@@ -118,6 +118,17 @@ static void wanted_add(const struct program_knobs *knobs, struct text *to)
 	text_add_string(to, ")\n");
 }
 
+static void calls_wanted_add(const struct program_knobs *knobs, struct text *to)
+{
+	/* as in wanted_add() */
+	if (!knobs->read_into_map || !knobs->trace_calls.count)
+		return;
+	text_add_format(to, "#define CALL_WANTED(call) ((call) >= %u || (0", TRACE_CALLS_LISTED);
+	for (unsigned int i = 0; i < knobs->trace_calls.count; i++)
+		text_add_format(to, " | is_same(call, %uu)", knobs->trace_calls.numbers[i]);
+	text_add_string(to, "))\n");
+}
+
 /* Adds the numbers of system calls that programs look at. */
 static void calls_add(struct text *to)
 {
@@ -148,6 +159,7 @@ static void knobs_add(const struct probe_plan *plan, const struct program_knobs 
 		calls_add(to);
 		knob_add("LATENCY_TURN_FIRST", knobs->turn_first, to);
 		wanted_add(knobs, to);
+		calls_wanted_add(knobs, to);
 	}
 	if (reports_events(knobs))
 		knob_add("EVENTS", 1, to);

@@ -25,6 +25,15 @@ extern const struct embedded_file embedded_files[]; /* ends with a NULL name */
  * that). */
 const char *embedded_text(const char *name);
 
+/* System calls of this machine that --trace syscalls measures, as the filter wants no others. */
+#define TRACE_CALLS_MAX 8
+#define TRACE_CALLS_LISTED 512 /* calls with higher numbers are always measured */
+
+struct trace_calls {
+	unsigned int count; /* 0: all */
+	uint32_t numbers[TRACE_CALLS_MAX];
+};
+
 struct program_knobs {
 	uint32_t threads_max, cpus_max;
 	uint32_t stack_registers;    /* saved registers above task->stack, bytes; 0: not known */
@@ -37,7 +46,8 @@ struct program_knobs {
 	bool read_into_map, probe_read_kernel, thread_slots, process_totals;
 	uint64_t slower_ns;		     /* events as long are reported singly; 0: none */
 	const char *trace_pids, *trace_tids; /* traced ids with commas between; NULL: all */
-	const struct own_probes *own;	     /* probes of the user's own, or NULL */
+	struct trace_calls trace_calls;
+	const struct own_probes *own; /* probes of the user's own, or NULL */
 	struct pid_namespace pids;
 };
 

@@ -372,7 +372,8 @@ static int live_start(struct live *live, struct error *e)
 	struct kernel_options options;
 	int err;
 
-	live_kernel_options(&live->context.config, live->context.wants.probe_needs, &options);
+	live_kernel_options(&live->context.config, live->context.wants.filter,
+			    live->context.wants.probe_needs, &options);
 	live->context.totals.begun_ns = options.attach ? 0 : clock_monotonic_ns();
 	err = live_own_begin(live, e);
 	if (!err)

@@ -420,7 +420,7 @@ static int needs_try(const struct live_config *config, uint64_t needs, unsigned 
 		tried.slower_us = US_PER_MS;
 		tried.share = tried.attach = NULL;
 	}
-	live_kernel_options(&tried, needs, &options);
+	live_kernel_options(&tried, NULL, needs, &options);
 	return kernel_open(kernel, &options, e);
 }
 
@@ -556,7 +556,7 @@ int live_check(const struct live_config *config, struct text *out, struct error 
 	struct check check = {0};
 	int planned, processes, err;
 
-	live_kernel_options(config, UINT64_MAX, &options);
+	live_kernel_options(config, NULL, UINT64_MAX, &options);
 	planned = kernel_plan(&kernel, &options, e);
 	if (planned && e->exit_code == EXIT_USAGE)
 		return planned;
@@ -591,7 +591,7 @@ int live_write_offsets(const struct live_config *config, struct error *e)
 	struct text text = {0};
 	int err, fd;
 
-	live_kernel_options(config, UINT64_MAX, &options);
+	live_kernel_options(config, NULL, UINT64_MAX, &options);
 	err = kernel_layout(&kernel, &options, e);
 	if (err)
 		return err;

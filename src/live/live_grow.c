@@ -106,7 +106,8 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 	struct block_reader requests = {0};
 	int err;
 
-	live_kernel_options(&live->context.config, live->context.wants.probe_needs, &options);
+	live_kernel_options(&live->context.config, live->context.wants.filter,
+			    live->context.wants.probe_needs, &options);
 	options.takes_over = &live->context.kernel.latency;
 	options.write_programs = NULL; /* the sandbox may refuse, and those of the start serve */
 	options.threads_max = 2 * (int64_t)live->context.kernel.table.entries_max;

@@ -4,6 +4,7 @@
 #include "kernel/probe_table.h"
 #include "kernel/program_cache.h"
 #include "live/trace_table.h"
+#include "proc/syscalls.h"
 #include "sample/needs_table.h"
 
 #include <stdlib.h>
@@ -88,8 +89,32 @@ static const char *cache_path(const struct live_config *config)
 	return named ? named : PROGRAM_CACHE_PATH;
 }
 
-void live_kernel_options(const struct live_config *config, uint64_t needs,
-			 struct kernel_options *options)
+/* Finds the few calls that a filter wants, as in --trace syscalls --filter syscall=fsync: the
+ * others then cost neither a look at the clock nor a histogram. */
+static struct trace_calls calls_wanted(const struct live_config *config,
+				       const struct filter *filter)
+{
+	struct trace_calls calls = {0};
+	struct sample sample = *sample_absent();
+
+	/* opens are looked at by what syscall_enter.bpf.c noted, too */
+	if (!filter || !(config->traces >> LATENCY_SYSCALLS & 1) ||
+	    config->traces & (1u << LATENCY_OPENS | 1u << LATENCY_OPENED))
+		return calls;
+	for (uint32_t number = 0; number < TRACE_CALLS_LISTED; number++) {
+		sample.call.nr = number;
+		sample.call.name = syscall_name(number, false);
+		if (expression_eval(&filter->expression, &sample, NEED_SYSCALL) == VERDICT_REFUSED)
+			continue;
+		if (calls.count == TRACE_CALLS_MAX)
+			return (struct trace_calls){0};
+		calls.numbers[calls.count++] = number;
+	}
+	return calls;
+}
+
+void live_kernel_options(const struct live_config *config, const struct filter *filter,
+			 uint64_t needs, struct kernel_options *options)
 {
 	/* samplers that attach later may need more */
 	const uint64_t wanted = config->share ? needs | ~NEEDS_PROBED : needs;
@@ -110,6 +135,7 @@ void live_kernel_options(const struct live_config *config, uint64_t needs,
 		.latency_kinds = config->traces,
 		.trace_pids = pids_fixed(config),
 		.trace_tids = config->threads,
+		.trace_calls = calls_wanted(config, filter),
 		.own = config->own,
 		.slower_ns = (uint64_t)config->slower_us * NS_PER_US,
 		.latency_groups = trace_groups_of(config->traces & ~config->traces_unasked),

@@ -12,10 +12,11 @@
 
 #include "live/context/live_config.h"
 #include "maps/kernel.h"
+#include "sample/filter/filter.h"
 
-/* needs: NEED_*, of columns and filters. */
-void live_kernel_options(const struct live_config *config, uint64_t needs,
-			 struct kernel_options *options);
+/* needs: NEED_*, of columns and filters. filter: NULL: none. */
+void live_kernel_options(const struct live_config *config, const struct filter *filter,
+			 uint64_t needs, struct kernel_options *options);
 
 /* Returns the probe groups for these needs (NEED_*, of columns and filters). Bits 1 << GROUP_x
  * (kernel/probe_table.h). */

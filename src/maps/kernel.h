@@ -47,8 +47,9 @@ struct kernel_options {
 	unsigned int parts;	/* bits 1 << PART_x */
 	uint32_t latency_kinds; /* bits 1 << LATENCY_x of --trace */
 	uint64_t slower_ns; /* threshold of --slower: events as long are reported singly; 0: none */
-	const char *trace_pids, *trace_tids;	 /* traced ids, as in struct program_knobs */
-	unsigned int latency_groups;		 /* probe groups that latency_kinds need */
+	const char *trace_pids, *trace_tids; /* traced ids, as in struct program_knobs */
+	unsigned int latency_groups;	     /* probe groups that latency_kinds need */
+	struct trace_calls trace_calls;
 	const struct own_probes *own;		 /* the user's own probes; NULL: none */
 	bool process_totals;			 /* forks, execs and exits are counted, too */
 	const struct latency_reader *takes_over; /* latency reader of the set before, or NULL */

@@ -2,7 +2,7 @@
 import os
 
 from peers import Peer, Tracer, job_words
-from sampler import Interleaved, Sampler, quartiles
+from sampler import Interleaved, Sampler, operation_ns, quartiles
 from table import Row
 
 CALL = "a call of a function that takes some 20 us"
@@ -27,6 +27,13 @@ def options_of(what):
     return {"how often, by stack": ("--csv", "-g", "tid,stack"), "events that a condition lets through": ("--csv", "--events")}.get(what, ("--csv",))
 
 
+class OfCpu(Interleaved):
+    """In CPU time of the thread that is probed: a probe adds no switch, and others' load none of it."""
+
+    def measure(self, options, run_ms):
+        return {name: operation_ns(options, name, run_ms, "cpu") for name in self.operations}
+
+
 def bench_probes(options):
     function = os.path.realpath(options.operations) + ":operations_call"
     starters, jobs = {}, {}
@@ -36,7 +43,7 @@ def bench_probes(options):
         starters[ours] = lambda what=what, target=target: Sampler(options, *options_of(what), "--probe", "asked = " + target, *BUDGET)
         starters[theirs] = lambda peer=peer: Tracer(peer, options)
         jobs[ours], jobs[theirs] = "", job_words(peer).rpartition("; ")[2]
-    found = Interleaved(options, starters, options.peer_ms, {"call": CALL})
+    found = OfCpu(options, starters, options.peer_ms, {"call": CALL})
     rows = []
     for tool, job in jobs.items():
         if tool in found.gone:

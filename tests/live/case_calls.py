@@ -53,6 +53,21 @@ def calls_counted(ctx):
 
 
 @case
+def calls_filtered(ctx):
+    """A filter that wants few calls has the kernel leave out the others, whose entries are not noted; those that it wants stay exact."""
+    workload = ctx.workload("calls", trivial=5000, opens=60, bad=9, naps=10, nap_ms=20)
+    tool = begin(ctx, "-g", "tid", "-p", workload.tgid, "--filter", "syscall=clock_nanosleep || syscall~^openat$ && errno!=EFAULT")
+    others = begin(ctx, "-g", "tid", "-p", workload.tgid, "--filter", "!syscall=getppid")  # too many for the kernel
+    workload.say("go")
+    workload.wait_done()
+    rows, rest = tool.interrupt(), others.interrupt()
+    for call, count in (("clock_nanosleep", 10), ("openat", 60), ("getppid", 0)):
+        check(Calls(rows, tid=workload.tid, syscall=call).count == count, "%s: %s", call, rows)
+    for call, count in (("clock_nanosleep", 10), ("openat", 69), ("getppid", 0)):
+        check(Calls(rest, tid=workload.tid, syscall=call).count == count, "%s: %s", call, rest)
+
+
+@case
 def calls_summed(ctx):
     """Without the column errno a call's errors are counted in the call's row; in a report, too."""
     workload = ctx.workload("calls", opens=60, bad=9)

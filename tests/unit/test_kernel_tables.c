@@ -360,6 +360,12 @@ static void text_traces_who_is_wanted(void **state)
 	assert_non_null(
 		strstr(text_string(&text),
 		       "#define TRACE_WANTED(identity) (1 && (0 | is_same((identity).tid, 7u)))"));
+	text_clear(&text);
+	knobs.trace_calls = (struct trace_calls){2, {74, 39}};
+	program_text_write(&plan, &layout, &knobs, &text);
+	assert_non_null(strstr(text_string(&text),
+			       "#define CALL_WANTED(call) ((call) >= 512 || (0 | is_same(call, "
+			       "74u) | is_same(call, 39u)))\n"));
 	/* lists of ids are too complex for the verifiers of 4.9 to 4.13 */
 	text_clear(&text);
 	knobs.read_into_map = false;
