@@ -110,7 +110,7 @@ static void programs(long count)
 			die("posix_spawn");
 }
 
-#define CALL_ROUNDS 20000
+#define CALL_ROUNDS 200000
 
 void operations_call(long rounds); /* has a symbol, and is probed by it */
 

@@ -5,7 +5,7 @@ from peers import Peer, Tracer, job_words
 from sampler import Interleaved, Sampler, operation_ns, quartiles
 from table import Row
 
-CALL = "a call of a function that takes some 20 us"
+CALL = "a call of a function that takes some 50 us"
 BUDGET = ("--probe-budget", 99, "-d", 100000)
 
 
