@@ -1,5 +1,6 @@
 """Hostile programs of an unprivileged user: they cost that user's own threads something, and no other thread."""
 import csv
+import json
 import os
 import re
 import shutil
@@ -431,3 +432,26 @@ def hostile_servers(ctx):
     words = {"mariadbd": "query", "postgres": "client_app", "php-fpm": "request"}
     seen = {row["comm"] for row in ctx.rows("-a", seconds=2, columns=columns) if row["comm"] in words and row[words[row["comm"]]]}
     check(seen == set(names), "only %s are read", seen)
+
+
+@case(alone=True, thorough=True)
+def hostile_go(ctx):
+    """A program that looks like one of Go, with 200 goroutines whose labels are not there, never end, and change all the time, as its counters do:
+    it costs other threads nothing. It is read as such a program, and gets its own lies alone."""
+    program = os.path.join(directory_of(ctx), "fake_go")
+    if not os.path.exists(program):
+        raise Skip("tests/stack/fake_go is not built")
+
+    def attack():
+        fake = Process([program, "200", "20"])
+        ctx.started.append(fake)
+        wait_until(lambda: b"ready" in fake.out or fake.code is not None, START_S, "fake_go")
+        check(fake.code is None, "fake_go: %s", fake.err)
+    expect_beside(ctx, attack, least=0.7, columns="state,ustack,stack,comm,context")
+    seen = {row["context"] for row in ctx.rows("-a", seconds=2, columns="comm,context") if row["comm"] == "fake_go" and row["context"]}
+    check("xxxx=xxxx" in seen, "it is not read: %s", seen)
+    tool = ctx.plain("--findings", "--json", "-d", 4 * SLOW)
+    tool.finish_plain(0, START_S + 4 * SLOW + STOP_S)
+    for told in map(json.loads, tool.out.decode().splitlines()):
+        if told.get("finding") in ("gc", "goroutines"):
+            check(told["culprits"][0]["name"] == "fake_go", "%s", told["text"])
