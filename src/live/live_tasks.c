@@ -28,9 +28,10 @@ static bool no_mark(const char *path)
 	return false;
 }
 
-/* Looks whether a mapped file is the interpreter, or has asyncio in it. */
-static void file_look(struct task_source *source, struct parser *parser,
-		      const struct mapping *mapping)
+/* Looks whether a mapped file is the interpreter, or has asyncio in it. Returns 0, also for one
+ * that is no regular file, or -errno: it can't be opened. */
+static int file_look(struct task_source *source, struct parser *parser,
+		     const struct mapping *mapping)
 {
 	struct file_section_answer section = {.is_mapped = false};
 	struct runtime_exports exports;
@@ -39,7 +40,7 @@ static void file_look(struct task_source *source, struct parser *parser,
 	uint64_t distance;
 
 	if (elf.fd < 0)
-		return;
+		return elf.fd == -EINVAL ? 0 : elf.fd;
 	elf.bytes = fstat(elf.fd, &status) ? 0 : (uint64_t)status.st_size;
 	if (!file_section_request(parser, &elf, ASYNCIO_SECTION, mapping->offset, &section) &&
 	    section.is_mapped) {
@@ -54,6 +55,7 @@ static void file_look(struct task_source *source, struct parser *parser,
 		}
 	}
 	close(elf.fd);
+	return 0;
 }
 
 /* Finds the interpreter. Returns 0, or -errno with e. */
@@ -61,16 +63,23 @@ static int source_find(struct task_source *source, struct parser *parser, struct
 {
 	const uint64_t *interpreter = &source->exports.python[MODULE_PYTHON_RUNTIME];
 	struct app_modules modules;
-	int err = 0;
+	int err = 0, unopened = 0, opened;
 
 	if (!app_modules_read(&modules, no_mark, PROC_ROOT, source->pid, source->pid))
 		err = error_set(e, proc_thread_count(PROC_ROOT, source->pid) ? EACCES : ESRCH,
 				EXIT_FAILED, "tasks of process %lld: its memory map can't be read",
 				(long long)source->pid);
-	for (size_t i = 0; !err && i < modules.count && !(*interpreter && source->asyncio); i++)
-		file_look(source, parser, &modules.files[i]);
+	for (size_t i = 0; !err && i < modules.count && !(*interpreter && source->asyncio); i++) {
+		opened = file_look(source, parser, &modules.files[i]);
+		unopened = opened ? opened : unopened;
+	}
 	app_modules_done(&modules);
-	if (!err && !*interpreter)
+	if (!err && unopened && !(*interpreter && source->asyncio))
+		err = error_set(e, -unopened, EXIT_FAILED,
+				"tasks of process %lld: files that it has mapped can't be opened "
+				"(%s): run tsnap as root",
+				(long long)source->pid, strerror(-unopened));
+	else if (!err && !*interpreter)
 		err = error_set(e, ENOTSUP, EXIT_FAILED,
 				"tasks of process %lld: it runs no Python (none of its files "
 				"exports _PyRuntime)",
