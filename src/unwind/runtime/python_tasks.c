@@ -32,8 +32,8 @@
 #define SET_PIECE 128
 #define NUMBER_DIGITS_MAX 18
 #define BASES_MAX 16
-#define TEXT_BYTES_MAX (64u << 20) /* texts of all groups */
-#define TASK_CALLS 16384	   /* reads of memory for one task, or one list */
+#define TEXT_BYTES_MAX ((size_t)64 << 20) /* texts of all groups */
+#define TASK_CALLS 16384		  /* reads of memory for one task, or one list */
 
 /* Object.h, typeobject.c, longobject.c and genobject.h of 3.14. */
 #define OBJECT_TYPE 8
@@ -385,12 +385,13 @@ static enum taken chain_read(struct reader *reader, const struct task *task, uin
 	uint8_t owner;
 	int8_t state;
 
-	memset(chain, 0, sizeof(*chain));
+	chain->running = chain->cut = false;
+	chain->count = 0;
+	chain->tid = task->tid;
 	if (task->thread &&
 	    !word_read(reader, task->thread + reader->asyncio[THREAD_TASK], &running))
 		return TAKEN_NOT;
 	chain->running = running == task->address;
-	chain->tid = task->tid;
 	if (!generator_find(reader, &of))
 		return TAKEN_UNREAD;
 	for (uint32_t i = 0; of && i < AWAITS_MAX; i++) {
@@ -558,6 +559,22 @@ static bool is_ready(struct reader *reader, const struct head *head)
 		state != FUTURE_PENDING);
 }
 
+static bool head_same(const struct head *one, const struct head *other)
+{
+	return one->type == other->type && one->awaited_by == other->awaited_by &&
+	       one->name == other->name && one->coroutine == other->coroutine &&
+	       one->waiter == other->waiter && one->next == other->next &&
+	       one->previous == other->previous && one->is_task == other->is_task &&
+	       one->awaited_by_set == other->awaited_by_set;
+}
+
+static bool chain_same(const struct chain *one, const struct chain *other)
+{
+	return one->running == other->running && one->cut == other->cut && one->tid == other->tid &&
+	       one->count == other->count &&
+	       !memcmp(one->frames, other->frames, one->count * sizeof(*one->frames));
+}
+
 static enum taken task_try(struct reader *reader, struct task *task)
 {
 	static struct chain before, after;
@@ -586,20 +603,22 @@ static enum taken task_try(struct reader *reader, struct task *task)
 		      : is_ready(reader, &head) ? TASK_READY
 						: TASK_WAITING;
 	memory_renew(reader);
-	if (!head_read(reader, task->address, &now) || memcmp(&now, &head, sizeof(now)) != 0 ||
+	if (!head_read(reader, task->address, &now) || !head_same(&now, &head) ||
 	    chain_read(reader, task, now.coroutine, &after) != TAKEN ||
-	    memcmp(&before, &after, sizeof(before)) != 0)
+	    !chain_same(&before, &after))
 		return TAKEN_NOT;
 	task->more_await = awaiters.cut;
 	if (reader->awaiter_count + awaiters.count > AWAITERS_ALL_MAX) {
 		task->more_await = awaiters.count;
 		awaiters.count = 0;
 	}
-	reader->awaiters =
-		memory_grow(reader->awaiters, &reader->awaiter_capacity,
-			    reader->awaiter_count + awaiters.count, sizeof(*reader->awaiters));
-	memcpy(reader->awaiters + reader->awaiter_count, awaiters.at,
-	       awaiters.count * sizeof(*awaiters.at));
+	if (awaiters.count) {
+		reader->awaiters = memory_grow(reader->awaiters, &reader->awaiter_capacity,
+					       reader->awaiter_count + awaiters.count,
+					       sizeof(*reader->awaiters));
+		memcpy(reader->awaiters + reader->awaiter_count, awaiters.at,
+		       awaiters.count * sizeof(*awaiters.at));
+	}
 	task->awaiters = reader->awaiter_count;
 	task->awaiter_count = awaiters.count;
 	reader->awaiter_count += awaiters.count;
@@ -823,14 +842,15 @@ static char *stack_make(const struct reader *reader, const struct task *task)
  * tasks with the same thread, state and stack, that are awaited by tasks with the same stacks. */
 static void task_place(struct reader *reader, struct task *task)
 {
-	uint64_t *awaiters = reader->awaiters + task->awaiters, *position;
 	uint64_t key[] = {task->stack, (uint64_t)task->tid, task->state, 0};
 	struct index stacks = {.used = 0};
 	uint32_t count = 0;
 	bool added;
 
 	for (uint32_t i = 0; i < task->awaiter_count; i++) {
-		position = index_find(&reader->task_at, awaiters[i]);
+		uint64_t *awaiters = reader->awaiters + task->awaiters;
+		const uint64_t *position = index_find(&reader->task_at, awaiters[i]);
+
 		if (!position || !reader->tasks[*position].taken) {
 			task->more_await = true;
 			continue;

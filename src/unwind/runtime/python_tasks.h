@@ -12,9 +12,10 @@
  * linked in its list, with the same stack, after all of it was read as before; else it is read
  * again. Tasks that are no instances of asyncio.Task of C are in no list.
  *
- * What was finished and has tasks that have not run since: such a task is ready, not waiting. The
- * future that a task waits for lies before its coroutine (task_fut_waiter), and the state of a
- * future after its awaited_by; both are believed as long as the members around them lie as in 3.14.
+ * A suspended task is ready, and not waiting, if it has not begun, or if the future that it waits
+ * for is done: only its event loop has to run it. That future lies before the coroutine
+ * (task_fut_waiter), and the state of a future after its awaited_by: no offset says so, and both
+ * are believed only if the members around them lie as in 3.14; otherwise no task is ready.
  */
 #ifndef TSNAP_UNWIND_RUNTIME_PYTHON_TASKS_H
 #define TSNAP_UNWIND_RUNTIME_PYTHON_TASKS_H
