@@ -332,7 +332,7 @@ static uint64_t percpu_of_stack(struct lock_search *search, const struct task_st
 
 	if (search->percpu_head < 0)
 		return 0;
-	lock_symbols_read(&search->symbols);
+	lock_symbols_read(&search->symbols, "/proc/kallsyms");
 	for (size_t i = 0; search->symbols.wake && i + QUEUE_LINKS + 1 < KERNEL_STACK_WORDS; i++) {
 		if (stack->words[i + QUEUE_TASK] != stack->task ||
 		    stack->words[i + QUEUE_WAKE] != search->symbols.wake ||
@@ -455,7 +455,7 @@ static bool slept_on(const struct task_stack *before, const struct task_stack *a
 
 const struct lock_symbols *lock_search_symbols(struct lock_search *search)
 {
-	lock_symbols_read(&search->symbols);
+	lock_symbols_read(&search->symbols, "/proc/kallsyms");
 	return &search->symbols;
 }
 

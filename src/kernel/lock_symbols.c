@@ -23,7 +23,7 @@ static void symbol_take(struct lock_symbols *symbols, uint64_t address, char kin
 	text_add(&symbols->names, name, strlen(name) + 1);
 }
 
-void lock_symbols_read(struct lock_symbols *symbols)
+void lock_symbols_read(struct lock_symbols *symbols, const char *path)
 {
 	FILE *file;
 	char *line = NULL, *end;
@@ -32,7 +32,7 @@ void lock_symbols_read(struct lock_symbols *symbols)
 	if (symbols->read)
 		return;
 	symbols->read = true;
-	file = fopen("/proc/kallsyms", "re");
+	file = fopen(path, "re");
 	while (file && getline(&line, &capacity, file) > 0) {
 		uint64_t address = strtoull(line, &end, 16);
 

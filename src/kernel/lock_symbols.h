@@ -23,7 +23,8 @@ struct lock_symbols {
 	uint64_t cpu_offsets; /* __per_cpu_offset[]; 0: not known, as all of the above */
 };
 
-void lock_symbols_read(struct lock_symbols *symbols); /* unless they were read before */
+/* Reads them unless they were read before. path: /proc/kallsyms. */
+void lock_symbols_read(struct lock_symbols *symbols, const char *path);
 /* The object at that address; NULL: none is known. Valid until lock_symbols_done(). */
 const char *lock_symbol_find(const struct lock_symbols *symbols, uint64_t address);
 void lock_symbols_done(struct lock_symbols *symbols);
