@@ -283,7 +283,7 @@ def verdicts_right(ctx, scene, seconds=4 * SLOW):
         if word == "resend":
             check(int(last["retrans"]) >= 3 and last["unacked"] == "1" and "; sent again " in last["net_why"], "%s: %s", name, last)
         if name in ("syn", "syn_polled", "resend"):
-            check(int(last["net_us"]) > 5000000 and re.search(" for over (5|10|20) s", last["net_why"]), "%s: %s", name, last)
+            check(int(last["net_us"]) > 5000000 and re.search(r" for over (5|10|20) s| for over \d+ min", last["net_why"]), "%s: %s", name, last)
         if name == "syn_pieces":
             check(int(last["net_us"]) > 1500000, "%s: %s", name, last)  # since tsnap began
         if word == "backlog":
