@@ -169,7 +169,7 @@ struct program_knobs knobs_of(const struct knob_choice *choice)
 		.block_argument = !(choice->bits & SLOTS),
 		.trace_pids = ids,
 		.trace_tids = ids,
-		.trace_calls = {ids ? TRACE_CALLS_MAX : 0, {0}},
+		.trace_calls = {ids ? TRACE_CALLS_MAX : 0, {0, 1, 2, 3, 4, 5, 6, 7}},
 		.pids = choice->bits & PIDS ? PID_SPACE_BELOW : (struct pid_namespace){0},
 	};
 }
