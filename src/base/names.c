@@ -157,6 +157,14 @@ static void table_clear(struct name_table *table)
 	*table = (struct name_table){.bytes_max = table->bytes_max};
 }
 
+bool names_dropped_since(uint64_t *count)
+{
+	bool since = *count != names_dropped();
+
+	*count = names_dropped();
+	return since;
+}
+
 uint64_t names_dropped(void)
 {
 	return dropped;

@@ -43,7 +43,15 @@ const char *name_transient(const char *text, size_t length);
 const char *name_transient_string(const char *text);
 size_t names_transient_bytes(void); /* memory of all transient strings */
 void names_transient_clear(void);   /* all transient strings become invalid */
-uint64_t names_dropped(void);	    /* how often strings of a kind became invalid */
+/* For what is known of names by their addresses: the place of one among 1 << bits; and true if
+ * names were dropped since it was asked for last, so that all of it must go. count: of the caller,
+ * zero at first. */
+static inline size_t name_place(const char *name, int bits)
+{
+	return (size_t)((uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15ull >> (64 - bits));
+}
+bool names_dropped_since(uint64_t *count);
+uint64_t names_dropped(void); /* how often strings of a kind became invalid */
 
 typedef const char *name_callback(const char *text,
 				  size_t length); /* name_of() or name_transient() */

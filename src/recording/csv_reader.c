@@ -163,6 +163,8 @@ static char *csv_record_end(char *at, char *end)
 #define BLOCK_BYTES ((size_t)128 << 10)
 /* Blocks that last for about as long as the unpacking of the next frame of a recording (8 MB). */
 #define BLOCK_COUNT 48
+/* Plain records of a block, about: others are read byte by byte. A row has some hundred bytes. */
+#define RECORDS_MOST (BLOCK_BYTES / 16)
 #define BLOCKS_MOST (BLOCK_COUNT - 1) /* the block that was taken last is still being read */
 /* Blocks to be filled, or empty, before a waiting thread goes on: waking a thread costs about as
  * much as reading a block. */
@@ -281,14 +283,17 @@ static size_t block_index(struct csv_block *block)
 	block->hashed_by = 0;
 	while (at < block->length) {
 		char *end;
-		size_t count, bytes;
+		size_t count, bytes = 0;
 
-		block->ends = memory_grow(block->ends, &block->ends_capacity,
-					  ends + CSV_INDEX_BYTES, sizeof(*block->ends));
-		block->records = memory_grow(block->records, &block->record_capacity,
-					     records + CSV_INDEX_BYTES, sizeof(*block->records));
-		bytes = csv_index_make(block->records + records, &count, block->ends + ends,
-				       block->bytes + at, block->length - at);
+		if (records < RECORDS_MOST) {
+			block->ends = memory_grow(block->ends, &block->ends_capacity,
+						  ends + CSV_INDEX_BYTES, sizeof(*block->ends));
+			block->records =
+				memory_grow(block->records, &block->record_capacity,
+					    records + CSV_INDEX_BYTES, sizeof(*block->records));
+			bytes = csv_index_make(block->records + records, &count, block->ends + ends,
+					       block->bytes + at, block->length - at);
+		}
 		if (bytes) {
 			block->runs = memory_grow(block->runs, &block->run_capacity,
 						  block->run_count + 1, sizeof(*block->runs));

@@ -52,7 +52,7 @@ struct derived {
 /* Texts are interned, so that an address stands for its text until names are dropped. */
 struct derived_cache {
 	struct derived slots[1 << DERIVED_BITS];
-	uint64_t dropped; /* names_dropped() when it was emptied last */
+	uint64_t dropped; /* see names_dropped_since() */
 };
 
 /* What to derive from a text, into scratch or to; scratch is empty before. */
@@ -61,14 +61,11 @@ typedef void derive_function(struct text *scratch, const char *from, const char 
 static const struct derived *derived_from(struct derived_cache *cache, const char *from,
 					  derive_function *derive)
 {
-	uint64_t hash = (uintptr_t)from * 0x9e3779b97f4a7c15ull;
-	struct derived *slot = &cache->slots[hash >> (64 - DERIVED_BITS)];
+	struct derived *slot = &cache->slots[name_place(from, DERIVED_BITS)];
 	static struct text scratch;
 
-	if (cache->dropped != names_dropped()) {
+	if (names_dropped_since(&cache->dropped))
 		memset(cache->slots, 0, sizeof(cache->slots));
-		cache->dropped = names_dropped();
-	}
 	if (slot->from == from)
 		return slot;
 	*slot = (struct derived){.from = from};

@@ -97,7 +97,7 @@ void history_texts_drop(struct history_texts *texts, struct index *uses)
 
 /* Texts that were added lately to the chunk that is written, by their addresses in samples. */
 struct history_recent {
-	uint64_t dropped; /* names_dropped() when it was emptied last */
+	uint64_t dropped; /* see names_dropped_since() */
 	struct {
 		const char *from, *text;
 	} slots[1 << RECENT_BITS];
@@ -114,12 +114,12 @@ static inline const char *text_of_sample(struct history_chunk *chunk, struct his
 					 const char *from)
 {
 	struct history_recent *recent = chunk->coder ? chunk->coder->recent : NULL;
-	size_t at = (uintptr_t)from * 0x9e3779b97f4a7c15ull >> (64 - RECENT_BITS);
+	size_t at = name_place(from, RECENT_BITS);
 
 	if (!recent || !from)
 		return history_text(texts, &chunk->uses, from);
-	if (recent->dropped != names_dropped())
-		*recent = (struct history_recent){.dropped = names_dropped()};
+	if (names_dropped_since(&recent->dropped))
+		memset(recent->slots, 0, sizeof(recent->slots));
 	if (recent->slots[at].from != from) {
 		recent->slots[at].text = history_text(texts, &chunk->uses, from);
 		recent->slots[at].from = from;

@@ -228,6 +228,49 @@ static void records_of_all_kinds(void **state)
 	}
 }
 
+/* A thread that reads ahead makes the hashes that others would make, of the fields that were asked
+ * for last. */
+static void hashes_ahead(void **state)
+{
+	const size_t some[] = {0, 2, 3}, other[] = {1};
+	struct row_hasher hashers[2];
+	struct text text = {0};
+	struct pieces pieces = {.input.read = pieces_read, .piece = SIZE_MAX};
+	struct csv_reader reader = {.fd = -1, .name = "text", .input = &pieces.input};
+	struct csv_field fields[CSV_FIELDS_MAX];
+	struct error e = {0};
+	size_t count, made[2] = {0};
+
+	row_hasher_init(&hashers[0], some, 3);
+	row_hasher_init(&hashers[1], other, 1);
+	for (int i = 0; text.length < 40 << 20; i++)
+		text_add_format(&text, "%d,\"a%d\",b%d,%d\n%s", i, i % 7, i % 300, i % 5,
+				i % 1000 ? "" : "short\n\"broken\nline\",1,2,3\n");
+	pieces.text = text_string(&text);
+	pieces.length = text.length;
+	csv_read_ahead(&reader);
+	for (int i = 0; i < 2; i++) {
+		csv_hash(&reader, &hashers[i]);
+		/* those that were read before have none, or others, which do not count */
+		for (int j = 0; j < 800000; j++) {
+			struct csv_plain record;
+
+			if (csv_peek(&reader, &record) && record.hash && record.count >= 4) {
+				struct row_hash right = row_hash_of(&hashers[i], record.text,
+								    record.start, record.ends);
+
+				assert_memory_equal(record.hash, &right, sizeof(right));
+				assert_ptr_equal(csv_hash_ahead(&reader, 0), record.hash);
+				made[i]++;
+			}
+			assert_int_equal(csv_read(&reader, fields, &count, &e), 1);
+		}
+		assert_true(made[i] > 100000);
+	}
+	csv_done(&reader);
+	text_done(&text);
+}
+
 /* Input that ends with an error after the rows before it; a reader that stops early waits for
  * nothing. */
 static ssize_t failing_read(struct csv_input *input, char *bytes, size_t size, struct error *e)
@@ -617,6 +660,7 @@ int main(void)
 		cmocka_unit_test(parts_are_read),
 		cmocka_unit_test(bad_recordings),
 		cmocka_unit_test(records_of_all_kinds),
+		cmocka_unit_test(hashes_ahead),
 		cmocka_unit_test(errors_come_in_their_place),
 		cmocka_unit_test(nul_and_long_lines),
 		cmocka_unit_test(behind_a_long_line),
