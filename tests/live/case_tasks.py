@@ -142,10 +142,10 @@ def tasks_that_move(ctx):
                 check(row["stack"].startswith("threaded ") and row["state"] == "waiting", "%s", row)
         missed += bool(err)
         check(err or counts["mover"] == 10, "%s, and nothing was missed", counts)
-        check(counts["mover"] <= 10 and counts["end"] == 1, "%s", counts)
+        check(counts["mover"] <= 10 and (err or counts["end"] == 1), "%s", counts)
         shown += sum(counts.values())
     print("# %d tasks shown in 20 lists; in %d of these some were missed" % (shown, missed))
-    check(shown > 200, "%d tasks shown in 20 lists", shown)
+    check(shown > 100, "%d tasks shown in 20 lists", shown)
 
 
 @case

@@ -19,7 +19,7 @@
 
 #define VERSION_3_14 0x030e
 #define READ_NS (5 * NS_PER_SECOND)
-#define TRIES 3
+#define TRIES 12
 #define LIST_TRIES 8
 #define TASKS_MAX 65536
 #define THREADS_MAX 8192
@@ -94,6 +94,14 @@ struct awaiters {
 	uint64_t at[AWAITERS_MAX];
 };
 
+enum taken {
+	TAKEN_LEFT, /* not tried yet */
+	TAKEN,
+	TAKEN_ENDED,
+	TAKEN_NOT, /* the task changed meanwhile */
+	TAKEN_UNREAD,
+};
+
 struct task {
 	uint64_t address;
 	uint64_t number; /* of "Task-N" */
@@ -106,7 +114,7 @@ struct task {
 	uint32_t awaiter_count;
 	uint8_t state;
 	bool more_await; /* others than these await it, too */
-	bool taken;
+	enum taken taken;
 };
 
 struct thread {
@@ -136,13 +144,6 @@ struct reader {
 	size_t awaiter_count, awaiter_capacity;
 	struct text names; /* with their NULs */
 	size_t text_bytes; /* of the groups */
-};
-
-enum taken {
-	TAKEN,
-	TAKEN_ENDED,
-	TAKEN_NOT, /* the task changed meanwhile */
-	TAKEN_UNREAD,
 };
 
 const char *task_state_name(uint32_t state)
@@ -559,12 +560,12 @@ static bool is_ready(struct reader *reader, const struct head *head)
 		state != FUTURE_PENDING);
 }
 
+/* True if a task is as it was; its neighbours in the list may be others. */
 static bool head_same(const struct head *one, const struct head *other)
 {
 	return one->type == other->type && one->awaited_by == other->awaited_by &&
 	       one->name == other->name && one->coroutine == other->coroutine &&
-	       one->waiter == other->waiter && one->next == other->next &&
-	       one->previous == other->previous && one->is_task == other->is_task &&
+	       one->waiter == other->waiter && one->is_task == other->is_task &&
 	       one->awaited_by_set == other->awaited_by_set;
 }
 
@@ -604,6 +605,7 @@ static enum taken task_try(struct reader *reader, struct task *task)
 						: TASK_WAITING;
 	memory_renew(reader);
 	if (!head_read(reader, task->address, &now) || !head_same(&now, &head) ||
+	    !is_linked(reader, task->address, &now) ||
 	    chain_read(reader, task, now.coroutine, &after) != TAKEN ||
 	    !chain_same(&before, &after))
 		return TAKEN_NOT;
@@ -623,19 +625,27 @@ static enum taken task_try(struct reader *reader, struct task *task)
 	task->awaiter_count = awaiters.count;
 	reader->awaiter_count += awaiters.count;
 	task->tid = before.tid;
-	task->taken = true;
 	return TAKEN;
 }
 
-static void task_take(struct reader *reader, struct task *task)
+/* Reads the tasks; those that change meanwhile again when all others were read. */
+static void tasks_take(struct reader *reader)
 {
-	enum taken taken = TAKEN_NOT;
+	struct task_counts *counts = &reader->to->counts;
+	size_t tries = TRIES * reader->task_count;
 
-	for (int i = 0; i < TRIES && (taken == TAKEN_NOT || taken == TAKEN_UNREAD); i++)
-		taken = task_try(reader, task);
-	reader->to->counts.tasks += taken == TAKEN;
-	reader->to->counts.moved += taken == TAKEN_NOT;
-	reader->to->counts.unread += taken == TAKEN_UNREAD;
+	for (size_t i = 0; i < tries && clock_monotonic_ns() <= reader->until_ns; i++) {
+		struct task *task = &reader->tasks[i % reader->task_count];
+
+		if (task->taken != TAKEN && task->taken != TAKEN_ENDED)
+			task->taken = task_try(reader, task);
+	}
+	for (size_t i = 0; i < reader->task_count; i++) {
+		counts->tasks += reader->tasks[i].taken == TAKEN;
+		counts->moved += reader->tasks[i].taken == TAKEN_NOT;
+		counts->unread += reader->tasks[i].taken == TAKEN_UNREAD;
+		counts->left += reader->tasks[i].taken == TAKEN_LEFT;
+	}
 }
 
 /* Adds a task of a list, unless it is known. False: there are too many. */
@@ -851,7 +861,7 @@ static void task_place(struct reader *reader, struct task *task)
 		uint64_t *awaiters = reader->awaiters + task->awaiters;
 		const uint64_t *position = index_find(&reader->task_at, awaiters[i]);
 
-		if (!position || !reader->tasks[*position].taken) {
+		if (!position || reader->tasks[*position].taken != TAKEN) {
 			task->more_await = true;
 			continue;
 		}
@@ -924,7 +934,7 @@ static void groups_make(struct reader *reader)
 
 	sorted = reader;
 	for (size_t i = 0; i < reader->task_count; i++) {
-		if (!reader->tasks[i].taken)
+		if (reader->tasks[i].taken != TAKEN)
 			continue;
 		task_place(reader, &reader->tasks[i]);
 		positions[count++] = i;
@@ -1035,13 +1045,8 @@ int tasks_list(struct tasks *tasks, const struct task_source *source, struct thr
 		snprintf(why, TASK_WHY_SIZE, "its interpreters can't be read");
 		err = -EIO;
 	}
-	for (size_t i = 0; !err && i < reader.task_count; i++) {
-		if (clock_monotonic_ns() > reader.until_ns) {
-			tasks->counts.left += reader.task_count - i;
-			break;
-		}
-		task_take(&reader, &reader.tasks[i]);
-	}
+	if (!err)
+		tasks_take(&reader);
 	if (!err)
 		groups_make(&reader);
 	free(reader.threads);
