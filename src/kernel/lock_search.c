@@ -318,7 +318,7 @@ static uint64_t percpu_of_writer(struct lock_search *search, const struct task_s
 	for (size_t i = 0; i < KERNEL_STACK_WORDS; i++)
 		writes |= words[i] > symbols->write && words[i] <= symbols->write_end;
 	for (size_t i = 0; writes && i < KERNEL_STACK_WORDS; i++)
-		if (is_kernel_address(words[i]) && words[i] - stack->sp > 8 * KERNEL_STACK_WORDS &&
+		if (is_kernel_address(words[i]) && words[i] - stack->sp > sizeof(stack->words) &&
 		    word_at(search, words[i] + (uint64_t)search->percpu_writer) == stack->task)
 			return words[i] | KERNEL_LOCK_PERCPU | 1;
 	return 0;

@@ -23,13 +23,19 @@ struct cached_row {
 struct row_cache {
 	struct row_hasher hasher;
 	size_t value_count, stride;
-	char *rows;	      /* ROWS_MAX, of stride bytes each; the oldest one is replaced */
-	size_t next;	      /* that will be */
-	uint32_t *slots;      /* index of a row by its hash, plus one; it may have been replaced */
-	struct row_hash hash; /* of the row that was looked for last, */
-	size_t slot;	      /* where it belongs, */
+	char *rows;	 /* ROWS_MAX, of stride bytes each; the oldest one is replaced */
+	size_t next;	 /* that will be */
+	uint32_t *slots; /* behind the rows: index of a row by its hash, plus one; it may have been
+			    replaced */
+	struct row_hash hash;	/* of the row that was looked for last, */
+	size_t slot;		/* where it belongs, */
 	struct cached_row *row; /* and where it is */
 };
+
+static size_t bytes_of(const struct row_cache *cache)
+{
+	return cache->stride * ROWS_MAX + (sizeof(*cache->slots) << SLOTS_BITS);
+}
 
 struct row_cache *row_cache_new(const size_t *fields, size_t count)
 {
@@ -41,13 +47,13 @@ struct row_cache *row_cache_new(const size_t *fields, size_t count)
 	cache->value_count = count;
 	cache->stride = sizeof(struct cached_row) + count * sizeof(union value);
 	/* pages that no row reaches take no memory, and need not be cleared */
-	cache->rows = mmap(NULL, cache->stride * ROWS_MAX, PROT_READ | PROT_WRITE,
+	cache->rows = mmap(NULL, bytes_of(cache), PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (cache->rows == MAP_FAILED) {
 		free(cache);
 		return NULL;
 	}
-	cache->slots = memory_get(sizeof(*cache->slots) << SLOTS_BITS);
+	cache->slots = (uint32_t *)(void *)(cache->rows + cache->stride * ROWS_MAX);
 	return cache;
 }
 
@@ -55,8 +61,7 @@ void row_cache_free(struct row_cache *cache)
 {
 	if (!cache)
 		return;
-	munmap(cache->rows, cache->stride * ROWS_MAX);
-	free(cache->slots);
+	munmap(cache->rows, bytes_of(cache));
 	free(cache);
 }
 

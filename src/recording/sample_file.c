@@ -53,7 +53,7 @@ static bool column_differs(const struct column *column)
 }
 
 /* A row of the cache is seldom in the CPU's own, and takes as long as some rows to get there. */
-#define ROWS_PREFETCHED 2
+#define ROWS_PREFETCHED ((size_t)2)
 
 /* Finds the fields that are read. */
 static void sample_row_cells(struct sample_row *row)

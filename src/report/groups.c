@@ -14,7 +14,7 @@
 
 #define TIME_ROWS_MAX (1u << 18)
 /* Groups are seldom in the CPU's cache, and take as long as some samples to get there. */
-#define SAMPLES_PREFETCHED 3
+#define SAMPLES_PREFETCHED ((size_t)3)
 
 static const struct column time_column = {
 	"time", "TIME", "", KIND_TEXT, ROLE_KEY, 0, 10, 0,

@@ -108,7 +108,8 @@ static int64_t counter_read(const struct hot *hot)
 static void rate_tell(const struct own_item *item, const struct hot *hot, int64_t rate,
 		      int64_t budget)
 {
-	const int64_t cost_ns = item->call_ns + PROGRAM_NS * (1 + own_probe_returns(&item->probe));
+	const int64_t cost_ns =
+		item->call_ns + (int64_t)PROGRAM_NS * (1 + own_probe_returns(&item->probe));
 	const int64_t share = rate * cost_ns / (NS_PER_SECOND / 1000);
 	struct text line = {0};
 
@@ -131,7 +132,7 @@ static void rate_tell(const struct own_item *item, const struct hot *hot, int64_
 void live_own_rates_tell(const struct own_probes *own, int64_t budget)
 {
 	const struct timespec wait = {.tv_nsec = COUNTED_NS};
-	int64_t before[OWN_PROBES_MAX], begun_ns = clock_monotonic_ns(), elapsed_ns;
+	int64_t before[OWN_PROBES_MAX] = {0}, begun_ns = clock_monotonic_ns(), elapsed_ns;
 	bool counted = false;
 
 	for (unsigned int i = 0; i < own->count; i++) {
