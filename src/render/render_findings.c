@@ -310,8 +310,8 @@ static void word_pool(struct text *to, const struct about *about)
 
 static void word_java_threads(struct text *to, const struct about *about)
 {
-	if (about->finding->jvm->threads > 0)
-		text_add_number(to, about->finding->jvm->threads);
+	if (about->finding->runtime->threads > 0)
+		text_add_number(to, about->finding->runtime->threads);
 	else
 		text_add_string(to, "Java");
 }
@@ -320,22 +320,23 @@ static void word_java_threads(struct text *to, const struct about *about)
  * them. */
 static void word_stopped(struct text *to, const struct about *about)
 {
-	const struct source_jvm *jvm = about->finding->jvm;
+	const struct source_runtime *runtime = about->finding->runtime;
 
-	add_percent(to, jvm->gc_us < jvm->stopped_us ? jvm->gc_us : jvm->stopped_us, jvm->known_us);
+	add_percent(to, runtime->gc_us < runtime->stopped_us ? runtime->gc_us : runtime->stopped_us,
+		    runtime->known_us);
 }
 
 /* Adds "212 collections of 9.13 ms on average"; a pause may be for several. */
 static void word_collections(struct text *to, const struct about *about)
 {
-	const struct source_jvm *jvm = about->finding->jvm;
+	const struct source_runtime *runtime = about->finding->runtime;
 
-	if (jvm->collections <= 0)
+	if (runtime->collections <= 0)
 		return;
-	text_add_format(to, "%lld collection%s of ", (long long)jvm->collections,
-			jvm->collections == 1 ? "" : "s");
-	text_add_decimals(to, ratio(jvm->gc_us, 1, jvm->collections * 10), 2);
-	text_add_string(to, jvm->collections == 1 ? " ms" : " ms on average");
+	text_add_format(to, "%lld collection%s of ", (long long)runtime->collections,
+			runtime->collections == 1 ? "" : "s");
+	text_add_decimals(to, ratio(runtime->gc_us, 1, runtime->collections * 10), 2);
+	text_add_string(to, runtime->collections == 1 ? " ms" : " ms on average");
 }
 
 static void add_priority(struct text *to, int64_t priority)
@@ -502,7 +503,7 @@ static void word_rate(struct text *to, const struct about *about)
 
 static void word_goroutines(struct text *to, const struct about *about)
 {
-	text_add_number(to, about->finding->jvm->goroutines);
+	text_add_number(to, about->finding->runtime->goroutines);
 }
 
 static void word_threads(struct text *to, const struct about *about)
@@ -1115,19 +1116,19 @@ static void json_add_unread(struct text *out, const struct source_unread *unread
 	json_add_number(out, "process_threads", unread->threads);
 }
 
-static void json_add_jvm(struct text *out, const struct source_jvm *jvm)
+static void json_add_runtime(struct text *out, const struct source_runtime *runtime)
 {
-	if (!jvm)
+	if (!runtime)
 		return;
-	json_add_number(out, "stopped_us", jvm->stopped_us);
-	json_add_number(out, "gc_us", jvm->gc_us);
-	json_add_number(out, "of_us", jvm->known_us);
-	json_add_number(out, "collections", jvm->collections);
-	json_add_number(out, "process_threads", jvm->threads);
-	if (!jvm->is_go)
+	json_add_number(out, "stopped_us", runtime->stopped_us);
+	json_add_number(out, "gc_us", runtime->gc_us);
+	json_add_number(out, "of_us", runtime->known_us);
+	json_add_number(out, "collections", runtime->collections);
+	json_add_number(out, "process_threads", runtime->threads);
+	if (!runtime->is_go)
 		return;
-	json_add_number(out, "goroutines", jvm->goroutines);
-	json_add_number(out, "more_goroutines", jvm->grown);
+	json_add_number(out, "goroutines", runtime->goroutines);
+	json_add_number(out, "more_goroutines", runtime->grown);
 }
 
 static void json_add_finding(struct text *out, struct about *about, size_t rank)
@@ -1150,7 +1151,7 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 	json_add_number(out, "age_us", finding_age_us(finding));
 	json_add_device(out, finding);
 	json_add_unread(out, finding->unread);
-	json_add_jvm(out, finding->jvm);
+	json_add_runtime(out, finding->runtime);
 	if (finding->chain)
 		json_add_text(out, ",\"chain\":", finding->chain);
 	if (finding->before)

@@ -264,19 +264,19 @@ static bool holds_unread(const struct finding *finding, const struct findings *f
 /* A JVM, or a Go program, also stops its threads for other reasons. */
 static bool holds_gc(const struct finding *finding, const struct findings *findings)
 {
-	const struct source_jvm *jvm = finding->jvm;
+	const struct source_runtime *runtime = finding->runtime;
 
 	(void)findings;
-	return jvm->known_us >= US_PER_SECOND &&
-	       ratio(jvm->gc_us, 100, jvm->known_us) >= GC_LEAST &&
-	       ratio(jvm->stopped_us, 100, jvm->known_us) >= GC_LEAST;
+	return runtime->known_us >= US_PER_SECOND &&
+	       ratio(runtime->gc_us, 100, runtime->known_us) >= GC_LEAST &&
+	       ratio(runtime->stopped_us, 100, runtime->known_us) >= GC_LEAST;
 }
 
 /* Go's runtime: more at once than ever before, in most of the seconds. A start, or a load that
  * grows, ends soon. */
 static bool holds_goroutines(const struct finding *finding, const struct findings *findings)
 {
-	const struct source_jvm *go = finding->jvm;
+	const struct source_runtime *go = finding->runtime;
 
 	(void)findings;
 	return go->is_go && go->known_us >= 3 * US_PER_SECOND && go->seconds >= 3 &&

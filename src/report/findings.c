@@ -748,27 +748,27 @@ static void runtimes_find(struct findings *findings, const char *name)
 {
 	const struct finding_row *row = finding_row_find(name);
 
-	for (size_t i = 0; i < findings->status->jvm_count; i++) {
-		const struct source_jvm *jvm = &findings->status->jvms[i];
+	for (size_t i = 0; i < findings->status->runtime_count; i++) {
+		const struct source_runtime *runtime = &findings->status->runtimes[i];
 		struct finding finding = {
 			.row = row,
-			.jvm = jvm,
+			.runtime = runtime,
 			.held = true,
-			.rate = ratio(jvm->grown, 100 * US_PER_SECOND, jvm->known_us)};
-		struct finding_name culprit = {.pid = jvm->pid, .tid = ABSENT};
+			.rate = ratio(runtime->grown, 100 * US_PER_SECOND, runtime->known_us)};
+		struct finding_name culprit = {.pid = runtime->pid, .tid = ABSENT};
 		struct finding *added;
 
 		if (!row->holds(&finding, findings) ||
 		    (!findings->of_all &&
 		     !keyed_find(&findings->processes, sizeof(struct finding_process),
-				 (uint64_t)jvm->pid)))
+				 (uint64_t)runtime->pid)))
 			continue;
-		added = finding_put(findings, row, (uint64_t)jvm->pid);
+		added = finding_put(findings, row, (uint64_t)runtime->pid);
 		if (!added)
 			continue;
 		*added = finding;
 		findings->count++;
-		culprit.name = name_transient_string(jvm->comm);
+		culprit.name = name_transient_string(runtime->comm);
 		party_add(findings, added, PARTY_CULPRITS, culprit, culprit.name);
 	}
 }

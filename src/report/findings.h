@@ -88,11 +88,11 @@ struct finding {
 	int64_t ages_us[FINDING_AGES]; /* time by the age of the request that is waited for */
 	/* of rows without a thread's time: events, and their rate per second in hundredths */
 	int64_t rate;
-	const struct source_io_limit *limit; /* exhausted I/O limit of the device */
-	const struct source_quota *quota;    /* kernel's count of the group */
-	const struct source_device *device;  /* and of the device; NULL: not known */
-	const struct source_unread *unread;  /* and of the requests that nobody reads */
-	const struct source_jvm *jvm;	     /* what the JVM counts of its stops */
+	const struct source_io_limit *limit;  /* exhausted I/O limit of the device */
+	const struct source_quota *quota;     /* kernel's count of the group */
+	const struct source_device *device;   /* and of the device; NULL: not known */
+	const struct source_unread *unread;   /* and of the requests that nobody reads */
+	const struct source_runtime *runtime; /* what a JVM or a Go program counts */
 	const char *before; /* when it was found before, in words; set by a part; NULL: not known */
 };
 

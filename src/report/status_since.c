@@ -82,22 +82,22 @@ static void devices_subtract(struct source_status *now, const struct source_stat
 }
 
 /* A JVM that is new has been known since it was found. */
-static void jvms_subtract(struct source_status *now, const struct source_status *before)
+static void runtimes_subtract(struct source_status *now, const struct source_status *before)
 {
-	for (size_t i = 0; i < now->jvm_count; i++)
-		for (size_t j = 0; j < before->jvm_count; j++) {
-			const struct source_jvm *old = &before->jvms[j];
-			struct source_jvm *jvm = &now->jvms[i];
+	for (size_t i = 0; i < now->runtime_count; i++)
+		for (size_t j = 0; j < before->runtime_count; j++) {
+			const struct source_runtime *old = &before->runtimes[j];
+			struct source_runtime *runtime = &now->runtimes[i];
 
-			if (jvm->pid != old->pid || jvm->known_us < old->known_us)
+			if (runtime->pid != old->pid || runtime->known_us < old->known_us)
 				continue;
-			jvm->known_us -= old->known_us;
-			jvm->stopped_us -= old->stopped_us;
-			jvm->gc_us -= old->gc_us;
-			jvm->collections -= old->collections;
-			jvm->grown -= old->grown;
-			jvm->seconds -= old->seconds;
-			jvm->grown_seconds -= old->grown_seconds;
+			runtime->known_us -= old->known_us;
+			runtime->stopped_us -= old->stopped_us;
+			runtime->gc_us -= old->gc_us;
+			runtime->collections -= old->collections;
+			runtime->grown -= old->grown;
+			runtime->seconds -= old->seconds;
+			runtime->grown_seconds -= old->grown_seconds;
 		}
 }
 
@@ -129,7 +129,7 @@ void status_subtract(struct source_status *now, const struct source_status *befo
 	io_limits_subtract(now, before);
 	listeners_subtract(now, before);
 	devices_subtract(now, before);
-	jvms_subtract(now, before);
+	runtimes_subtract(now, before);
 	now->taken_count =
 		source_cpus_since(now->taken, now->taken_count, before->taken, before->taken_count);
 	for (int i = 0; i < RESOURCE_COUNT; i++) {

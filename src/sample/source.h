@@ -23,7 +23,7 @@
 #define SOURCE_LISTENERS_MAX 16
 #define SOURCE_DEVICES_MAX 64
 #define SOURCE_UNREAD_MAX 16
-#define SOURCE_JVMS_MAX 16
+#define SOURCE_RUNTIMES_MAX 16
 #define SOURCE_IO_LIMITS_MAX 32
 #define SOURCE_CPUS_MAX 1024
 #define SCAN_BATCH 256 /* samples of a batch: few enough to stay in the cache */
@@ -77,7 +77,7 @@ struct source_unread {
 
 /* A JVM or a Go program, and the time in which it stopped its threads, since the source has known
  * it. */
-struct source_jvm {
+struct source_runtime {
 	int64_t pid;
 	int64_t known_us;   /* how long that is */
 	int64_t stopped_us; /* time in which all Java threads were stopped; */
@@ -157,8 +157,8 @@ struct source_status {
 	size_t listener_count;
 	struct source_unread unread[SOURCE_UNREAD_MAX]; /* ports with most late requests first */
 	size_t unread_count;
-	struct source_jvm jvms[SOURCE_JVMS_MAX];
-	size_t jvm_count;
+	struct source_runtime runtimes[SOURCE_RUNTIMES_MAX];
+	size_t runtime_count;
 	struct source_device devices[SOURCE_DEVICES_MAX];
 	size_t device_count;
 	struct source_cpu taken[SOURCE_CPUS_MAX]; /* CPUs that are online, in order */

@@ -168,7 +168,7 @@ static void lines_make(struct shown *shown, int64_t from_us, int64_t until_us, s
 		host_log_take(shown->source.host_log, from_us, until_us,
 			      gathering->tally.elapsed_us, status);
 	else
-		status->device_count = status->unread_count = status->jvm_count = 0;
+		status->device_count = status->unread_count = status->runtime_count = 0;
 	findings_fill(findings, &gathering->tally, status, NULL);
 	lines->items = memory_get(findings->count * sizeof(*lines->items));
 	for (; lines->count < findings->count; lines->count++)

@@ -12,11 +12,11 @@
 
 struct host_log_entry {
 	int64_t time_us;
-	size_t device_count, listener_count, unread_count, jvm_count;
+	size_t device_count, listener_count, unread_count, runtime_count;
 	struct source_device devices[SOURCE_DEVICES_MAX];
 	struct source_listener listeners[SOURCE_LISTENERS_MAX];
 	struct source_unread unread[SOURCE_UNREAD_MAX];
-	struct source_jvm jvms[SOURCE_JVMS_MAX];
+	struct source_runtime runtimes[SOURCE_RUNTIMES_MAX];
 };
 
 /* Copies the counts between two structs that have the same members. */
@@ -30,7 +30,7 @@ struct host_log_entry {
 		COUNTS_COPY(to, from, devices, device_count);     \
 		COUNTS_COPY(to, from, listeners, listener_count); \
 		COUNTS_COPY(to, from, unread, unread_count);      \
-		COUNTS_COPY(to, from, jvms, jvm_count);           \
+		COUNTS_COPY(to, from, runtimes, runtime_count);   \
 	} while (0)
 
 /* The entry with that number, which is one of the last HOST_LOG_ENTRIES. */

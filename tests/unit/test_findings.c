@@ -954,7 +954,7 @@ static void unread_requests(void **state)
 static void counts_of_runtimes(void **state)
 {
 	static const struct {
-		struct source_jvm runtime;
+		struct source_runtime runtime;
 		const char *words; /* NULL: no finding */
 	} rows[] = {
 		{RUNTIME(.threads = 20, .stopped_us = 1000000, .gc_us = 900000, .collections = 90),

@@ -45,15 +45,15 @@ static void counts_set(struct source_status *status, int64_t second)
 {
 	int64_t stopped = second < 10 ? 0 : second < 20 ? second - 10 : 10;
 
-	status->jvm_count = status->device_count = status->listener_count = 1;
+	status->runtime_count = status->device_count = status->listener_count = 1;
 	status->unread_count = second >= 20;
-	status->jvms[0] = (struct source_jvm){.pid = 100,
-					      .known_us = (1000 + second) * US_PER_SECOND,
-					      .stopped_us = stopped * US_PER_SECOND / 2,
-					      .gc_us = stopped * US_PER_SECOND / 2,
-					      .collections = stopped * 5,
-					      .threads = 20,
-					      .comm = "java"};
+	status->runtimes[0] = (struct source_runtime){.pid = 100,
+						      .known_us = (1000 + second) * US_PER_SECOND,
+						      .stopped_us = stopped * US_PER_SECOND / 2,
+						      .gc_us = stopped * US_PER_SECOND / 2,
+						      .collections = stopped * 5,
+						      .threads = 20,
+						      .comm = "java"};
 	status->devices[0] = (struct source_device){
 		.name = name_of_string("vda"),
 		.requests = 7000 + 100 * second,
@@ -149,7 +149,7 @@ static void test_counts(void **state)
 	assert_int_equal(status->devices[0].taken_us, 2000000);
 	/* counts of events are not shared out: there may be one too many at the end */
 	assert_in_range(status->listeners[0].dropped, 10, 15);
-	assert_in_range(status->jvms[0].known_us, 10 * US_PER_SECOND, 15 * US_PER_SECOND);
+	assert_in_range(status->runtimes[0].known_us, 10 * US_PER_SECOND, 15 * US_PER_SECOND);
 	/* the report began in the window: its first counts are those of the window */
 	host_log_take(&scene->log, BEGIN_US - 20 * US_PER_SECOND, BEGIN_US + 4 * US_PER_SECOND,
 		      4 * US_PER_SECOND, status);
@@ -157,7 +157,7 @@ static void test_counts(void **state)
 	/* later than what is known */
 	host_log_take(&scene->log, BEGIN_US + 40 * US_PER_SECOND, BEGIN_US + 50 * US_PER_SECOND,
 		      10 * US_PER_SECOND, status);
-	assert_int_equal(status->device_count + status->jvm_count + status->listener_count +
+	assert_int_equal(status->device_count + status->runtime_count + status->listener_count +
 				 status->unread_count,
 			 0);
 	scene_end(scene);

@@ -197,7 +197,7 @@ void live_host_note_jvm(struct live_host *host, int64_t pid)
 
 	while (jvm < host->jvms + host->jvm_count && jvm->pid != pid)
 		jvm++;
-	if (jvm < host->jvms + host->jvm_count || host->jvm_count == SOURCE_JVMS_MAX)
+	if (jvm < host->jvms + host->jvm_count || host->jvm_count == SOURCE_RUNTIMES_MAX)
 		return;
 	*jvm = (struct live_jvm){.pid = pid, .found_ns = clock_monotonic_ns()};
 	host->jvm_count++;
@@ -224,7 +224,7 @@ static void jvms_describe(struct live_host *host, struct source_status *status)
 		host->jvms[kept++] = jvm;
 		if (!jvm.address)
 			continue;
-		status->jvms[status->jvm_count] = (struct source_jvm){
+		status->runtimes[status->runtime_count] = (struct source_runtime){
 			.pid = jvm.pid,
 			.known_us = (clock_monotonic_ns() - jvm.found_ns) / NS_PER_US,
 			.stopped_us = now.stopped_us - jvm.first.stopped_us,
@@ -232,8 +232,8 @@ static void jvms_describe(struct live_host *host, struct source_status *status)
 			.collections = now.collections - jvm.first.collections,
 			.threads = now.threads,
 		};
-		snprintf(status->jvms[status->jvm_count++].comm, sizeof(status->jvms[0].comm),
-			 "%.15s", stat.comm);
+		snprintf(status->runtimes[status->runtime_count++].comm,
+			 sizeof(status->runtimes[0].comm), "%.15s", stat.comm);
 	}
 	host->jvm_count = kept;
 }
@@ -291,7 +291,7 @@ void live_host_note_go(struct live_host *host, int64_t pid, int64_t now_ns)
 		gos_read(host, now_ns);
 	known = cache_get(&host->looked_at, (uint64_t)pid, now_ns, &added);
 	if ((known->looked_ns && now_ns - known->looked_ns < LOOKED_AT_NS) ||
-	    host->go_looks == GO_LOOKS || host->go_count == SOURCE_JVMS_MAX)
+	    host->go_looks == GO_LOOKS || host->go_count == SOURCE_RUNTIMES_MAX)
 		return;
 	host->go_looks++;
 	known->looked_ns = now_ns;
@@ -312,14 +312,14 @@ static void gos_describe(struct live_host *host, struct source_status *status)
 
 	if (now_ns - host->go_read_ns >= NS_PER_SECOND / 2)
 		gos_read(host, now_ns);
-	for (size_t i = 0; i < host->go_count && status->jvm_count < SOURCE_JVMS_MAX; i++) {
+	for (size_t i = 0; i < host->go_count && status->runtime_count < SOURCE_RUNTIMES_MAX; i++) {
 		const struct live_go *go = &host->gos[i];
-		struct source_jvm *to = &status->jvms[status->jvm_count];
+		struct source_runtime *to = &status->runtimes[status->runtime_count];
 		struct proc_stat stat;
 
 		if (proc_stat_read(PROC, 0, go->pid, &stat))
 			continue;
-		*to = (struct source_jvm){
+		*to = (struct source_runtime){
 			.pid = go->pid,
 			.known_us = (host->go_read_ns - go->found_ns) / NS_PER_US,
 			.stopped_us = go->last.stopped_us - go->first.stopped_us,
@@ -333,7 +333,7 @@ static void gos_describe(struct live_host *host, struct source_status *status)
 			.grown_seconds = go->grown_seconds,
 		};
 		snprintf(to->comm, sizeof(to->comm), "%.15s", stat.comm);
-		status->jvm_count++;
+		status->runtime_count++;
 	}
 }
 

@@ -37,9 +37,9 @@ struct live_host {
 	struct io_limits io_limits;
 	struct listeners listeners;
 	struct unread unread;
-	struct live_jvm jvms[SOURCE_JVMS_MAX]; /* those that came first */
+	struct live_jvm jvms[SOURCE_RUNTIMES_MAX]; /* those that came first */
 	size_t jvm_count;
-	struct live_go gos[SOURCE_JVMS_MAX]; /* likewise */
+	struct live_go gos[SOURCE_RUNTIMES_MAX]; /* likewise */
 	size_t go_count;
 	struct cache looked_at; /* processes that were looked at, whether they run Go */
 	struct cache go_files;
