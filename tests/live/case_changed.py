@@ -90,7 +90,8 @@ class Pairs:
             before, after = PLANTED[kind][:2]
             made = self.started(kind, after if which == "after" else before)
             loads += made
-            recorders.append(self.ctx.plain("-o", self.directory(kind, which), "-F", 20, "-d", self.seconds, "-G", "ufunc,querysum" if kind == "index" else "ufunc", "-p",
+            columns = "ufunc,querysum" if kind == "index" else "ufunc"
+            recorders.append(self.ctx.plain("-o", self.directory(kind, which), "-F", 20, "-d", self.seconds, "-G", columns, "-p",
                                             ",".join(str(workload.tgid) for workload in made)))
         for recorder in recorders:
             recorder.finish_plain(0, START_S + self.seconds + STOP_S)
