@@ -17,6 +17,19 @@ static int bpf_call(int command, union bpf_attr *attr)
 	return result < 0 ? -errno : (int)result;
 }
 
+#define LOADS_MAX 5
+
+/* Loads a program. A signal that comes meanwhile ends the verifier's work with EAGAIN (do_check()
+ * of kernel/bpf/verifier.c, since 5.0); by then it has been handled. */
+static int program_load(union bpf_attr *attr)
+{
+	int fd = -EAGAIN;
+
+	for (int i = 0; fd == -EAGAIN && i < LOADS_MAX; i++)
+		fd = bpf_call(BPF_PROG_LOAD, attr);
+	return fd;
+}
+
 int bpf_call_load_described(const struct bpf_load *load)
 {
 	union bpf_attr attr;
@@ -38,11 +51,11 @@ int bpf_call_load_described(const struct bpf_load *load)
 		attr.kern_version = version_code_read(name.release);
 	if (load->name)
 		strncpy(attr.prog_name, load->name, sizeof(attr.prog_name) - 1);
-	fd = bpf_call(BPF_PROG_LOAD, &attr);
+	fd = program_load(&attr);
 	/* before 4.15 programs have no names: to the kernel the call is too long */
 	if (fd == -E2BIG && load->name) {
 		memset(attr.prog_name, 0, sizeof(attr.prog_name));
-		fd = bpf_call(BPF_PROG_LOAD, &attr);
+		fd = program_load(&attr);
 	}
 	return fd;
 }

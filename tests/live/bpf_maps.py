@@ -47,8 +47,11 @@ class Map:
 def map_ids(pid):
     """Ids of the maps to which the process has descriptors, by fdinfo."""
     for fd in os.listdir("/proc/%d/fdinfo" % pid):
-        with open("/proc/%d/fdinfo/%s" % (pid, fd)) as file:
-            found = re.search(r"^map_id:\s*(\d+)", file.read(), re.M)
+        try:
+            with open("/proc/%d/fdinfo/%s" % (pid, fd)) as file:
+                found = re.search(r"^map_id:\s*(\d+)", file.read(), re.M)
+        except FileNotFoundError:  # closed meanwhile
+            continue
         if found:
             yield int(found.group(1))
 

@@ -270,6 +270,7 @@ def incidents_of_groups(ctx):
 
         refuse()  # before anyone looks
         tool, recorder = begin(ctx, "-d", 9 * SLOW), ctx.plain("-o", directory, "-F", 20, "--flush", 0.5)
+        wait_until(lambda: os.listdir(directory), START_S, "the recorder's first frame")
         time.sleep(3 * SLOW)
         before = int(counted(group, "pids.events", "max"))
         check(before >= 1, "nothing was counted")
