@@ -738,8 +738,8 @@ class Size(unittest.TestCase):
             return usage.ru_maxrss
 
         few, all_scans = peak(20), peak(self.SCANS)
-        # 6 MB: blocks that are read ahead, with the ends of their fields; sanitizers also keep freed memory
-        self.assertLess(all_scans - few, 20480, "kilobytes more for a bigger recording")
+        # 5 MB: blocks that are read ahead, with the ends of their fields and hashes; 37 MB where sanitizers also keep freed memory
+        self.assertLess(all_scans - few, 49152, "kilobytes more for a bigger recording")
 
 
 if __name__ == "__main__":

@@ -979,8 +979,10 @@ static void counts_of_runtimes(void **state)
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct source_status status = {
-			.jvm_count = 1, .jvms = {rows[i].runtime}, .cpus = CPUS, .busy_us = ABSENT};
+		struct source_status status = {.runtime_count = 1,
+					       .runtimes = {rows[i].runtime},
+					       .cpus = CPUS,
+					       .busy_us = ABSENT};
 		struct findings findings;
 		struct text out = {0};
 		struct interval interval = {.status = &status};
