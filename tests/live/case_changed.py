@@ -25,7 +25,7 @@ PLANTED = {
     "gone": ({"extra": True}, {}, {"commsum": "extra"}, False),
     "function": (dict(BUSY, beta_us=12000), dict(BUSY, beta_us=15600), {"ufunc": "beta"}, True),
     "quota": ({}, {"quota": True}, {"state": "RQ"}, True),
-    "index": ({"queries": True}, {"queries": True, "lost": True}, {"querysum": "select v from t where k = ?"}, True),
+    "index": ({"queries": True}, {"queries": True, "lost": True}, {"querysum": "select v from t where k = ?", "commsum": "postgres"}, True),
 }
 
 
