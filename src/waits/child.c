@@ -161,6 +161,28 @@ const struct wait_object vfork_object = {
 	.edge = vfork_edge,
 };
 
+void wait_for_thread(struct wait *wait, int64_t tid)
+{
+	wait->facts.object = &thread_object;
+	wait->facts.kind = thread_object.kind;
+	wait_add_thread(wait, "end of thread ", tid);
+	wait->facts.tid = tid;
+	wait->facts.pid = wait->pid;
+}
+
+static void thread_edge(const struct wait_facts *facts, const struct sample *sample,
+			struct edge *edge)
+{
+	(void)sample;
+	edge->kind = EDGE_THREAD;
+	edge->tid = facts->tid;
+	edge->pid = facts->pid;
+	edge->sure = SURE_CERTAIN;
+}
+
+/* The end of a thread of the process. */
+const struct wait_object thread_object = {.kind = WAIT_PROCESS, .edge = thread_edge};
+
 /* execve(2) ends the other threads first: de_thread() of fs/exec.c. Of those that do not end, one
  * in D is named, which no signal reaches. */
 static void exec_describe(struct wait *wait)
@@ -184,26 +206,13 @@ static void exec_describe(struct wait *wait)
 		closedir(tasks);
 	if (!found) /* it waits for something else in that function */
 		return;
-	wait_add_thread(wait, "end of thread ", found);
+	wait_for_thread(wait, found);
 	if (count > 1)
 		text_add_format(wait->text, " and %zu more", count - 1);
-	wait->facts.pid = wait->pid;
-	wait->facts.tid = found;
-}
-
-static void exec_edge(const struct wait_facts *facts, const struct sample *sample,
-		      struct edge *edge)
-{
-	(void)sample;
-	edge->kind = EDGE_THREAD;
-	edge->pid = facts->pid;
-	edge->tid = facts->tid;
-	edge->sure = SURE_CERTAIN;
 }
 
 const struct wait_object exec_object = {
 	.kind = WAIT_PROCESS,
 	.functions = (const char *const[]){"begin_new_exec", "flush_old_exec", "de_thread", NULL},
 	.describe = exec_describe,
-	.edge = exec_edge,
 };

@@ -476,11 +476,7 @@ static void word_describe(struct wait *wait, struct futex *futex)
 		served_describe(wait);
 		return;
 	}
-	wait->facts.object = &thread_object;
-	wait->facts.kind = thread_object.kind;
-	wait_add_thread(wait, "end of thread ", tid);
-	wait->facts.tid = tid;
-	wait->facts.pid = wait->pid;
+	wait_for_thread(wait, tid);
 }
 
 static void futex_describe(struct wait *wait)
@@ -568,16 +564,3 @@ const struct wait_object futex_object = {
 	.apart = 7, /* a condition variable of glibc has two futexes side by side, which take turns
 		     */
 };
-
-static void thread_edge(const struct wait_facts *facts, const struct sample *sample,
-			struct edge *edge)
-{
-	(void)sample;
-	edge->kind = EDGE_THREAD;
-	edge->tid = facts->tid;
-	edge->pid = facts->pid;
-	edge->sure = SURE_CERTAIN;
-}
-
-/* The end of a thread of the process. */
-const struct wait_object thread_object = {.kind = WAIT_PROCESS, .edge = thread_edge};

@@ -182,6 +182,8 @@ void file_describe(struct wait *wait);
 /* Adds another descriptor of the thread to the result. True if only the process itself can make it
  * ready: an eventfd, or a pipe whose other end it has, too. */
 bool descriptor_describe(struct wait *wait, int fd);
+/* Describes a wait for the end of another thread of the process. */
+void wait_for_thread(struct wait *wait, int64_t tid);
 /* A number for the other end with that inode, which an edge of that kind leads to; never 0. */
 uint64_t wait_end(enum edge_kind kind, int64_t inode);
 /* The number of the other end that a link leads to. 0: it has none, or is NULL. */

@@ -386,6 +386,14 @@ def hostile_python(ctx):
     expect_beside(ctx, lambda: FakePython(ctx, 300, 20), "--python", least=0.7)
 
 
+def attacker(ctx, argv, **popen):
+    """Starts a program of an attack, and waits until it is ready."""
+    process = Process(argv, **popen)
+    ctx.started.append(process)
+    wait_until(lambda: b"ready" in process.out or process.code is not None, START_S, argv[0])
+    check(process.code is None, "%s: %s", argv[0], process.err)
+
+
 @case(alone=True, thorough=True)
 def hostile_context(ctx):
     """Eight processes of 40 threads that publish OpenTelemetry's contexts which lie: messages and records of sizes and at addresses that
@@ -394,12 +402,7 @@ def hostile_context(ctx):
     if not os.path.exists(program):
         raise Skip("tests/stack/fake_context is not built")
 
-    def attack():
-        process = Process([program, "40", "20"])
-        ctx.started.append(process)
-        wait_until(lambda: b"ready" in process.out or process.code is not None, START_S, "fake_context")
-        check(process.code is None, "fake_context: %s", process.err)
-    expect_beside(ctx, attack, "--context", "lie = var fake_context:otel_thread_ctx_v1->0->0->0:str", least=0.7,
+    expect_beside(ctx, lambda: attacker(ctx, [program, "40", "20"]), "--context", "lie = var fake_context:otel_thread_ctx_v1->0->0->0:str", least=0.7,
                   columns="state,ustack,stack,trace_id,span_id,context,service,service_instance,lie")
 
 
@@ -420,14 +423,10 @@ def hostile_servers(ctx):
         os.rename(apart + "/fake_servers", apart + "/" + name)
     subprocess.check_call(["chmod", "-R", "a+rX", apart])
     columns = "comm,app_wait,app_state,query,querysum,query_id,database,app_user,client_app,request,app_script,app_function,root_query"
-    servers = []
 
     def attack():
         for name in names:
-            servers.append(Process([apart + "/" + name, "40", "20"], cwd=apart))
-            ctx.started.append(servers[-1])
-            wait_until(lambda: b"ready" in servers[-1].out or servers[-1].code is not None, START_S, name)
-            check(servers[-1].code is None, "%s: %s", name, servers[-1].err)
+            attacker(ctx, [apart + "/" + name, "40", "20"], cwd=apart)
     expect_beside(ctx, attack, least=0.7, columns="state,ustack,stack," + columns)
     words = {"mariadbd": "query", "postgres": "client_app", "php-fpm": "request"}
     seen = {row["comm"] for row in ctx.rows("-a", seconds=2, columns=columns) if row["comm"] in words and row[words[row["comm"]]]}
@@ -442,12 +441,7 @@ def hostile_go(ctx):
     if not os.path.exists(program):
         raise Skip("tests/stack/fake_go is not built")
 
-    def attack():
-        fake = Process([program, "200", "20"])
-        ctx.started.append(fake)
-        wait_until(lambda: b"ready" in fake.out or fake.code is not None, START_S, "fake_go")
-        check(fake.code is None, "fake_go: %s", fake.err)
-    expect_beside(ctx, attack, least=0.7, columns="state,ustack,stack,comm,context")
+    expect_beside(ctx, lambda: attacker(ctx, [program, "200", "20"]), least=0.7, columns="state,ustack,stack,comm,context")
     seen = {row["context"] for row in ctx.rows("-a", seconds=2, columns="comm,context") if row["comm"] == "fake_go" and row["context"]}
     check("xxxx=xxxx" in seen, "it is not read: %s", seen)
     tool = ctx.plain("--findings", "--json", "-d", 4 * SLOW)

@@ -6,6 +6,7 @@
 #include "unwind/elf/process_file.h"
 #include "unwind/file_request.h"
 #include "unwind/go_labels.h"
+#include "unwind/runtime/runtime_request.h"
 #include "unwind/runtime/runtime_service.h"
 #include "unwind/thread_memory.h"
 
@@ -627,7 +628,6 @@ size_t goroutine_service(struct parser_request *request, char answer[PARSER_MESS
 }
 
 #define AUXV_MAX 64
-#define ANSWER_NS (10 * 1000000000ll)
 #define PROGRAM 0 /* number by which the parser knows the file */
 
 /* Finds the distance of the program from its file's addresses: the entry point as the kernel
@@ -647,19 +647,6 @@ static bool distance_find(const char *proc_root, int64_t pid, const struct elf_f
 			return true;
 		}
 	return false;
-}
-
-/* Makes a request that has an answer of so many bytes. 0 or -errno. */
-static int request_make(struct parser *parser, const struct goroutine_request *request, int memory,
-			void *answer, size_t bytes)
-{
-	const struct parser_message message = {.head = request,
-					       .head_bytes = sizeof(*request),
-					       .fds = {memory},
-					       .fd_count = memory >= 0};
-	ssize_t got = parser_request(parser, &message, answer, bytes, ANSWER_NS);
-
-	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
 }
 
 static int process_refuse(struct error *e, int err, int64_t pid, const char *why)
@@ -691,7 +678,8 @@ static int group_take(struct goroutines *goroutines, struct parser *parser, uint
 	const struct goroutine_request request = {.kind = GOROUTINES_GROUP, .group = number};
 	struct goroutine_group_answer answer;
 	struct goroutine_group *group;
-	int err = request_make(parser, &request, -1, &answer, sizeof(answer));
+	int err = runtime_list_request(parser, &request, sizeof(request), -1, &answer,
+				       sizeof(answer));
 
 	if (!err && (answer.group.frame_count > GOROUTINE_FRAMES_MAX ||
 		     answer.group.reason >= GOROUTINE_REASONS_MAX))
@@ -718,7 +706,8 @@ static int routines_take(struct goroutines *goroutines, struct parser *parser, i
 
 	request->kind = GOROUTINES_READ;
 	request->number = PROGRAM;
-	err = request_make(parser, request, memory, &answer, sizeof(answer));
+	err = runtime_list_request(parser, request, sizeof(*request), memory, &answer,
+				   sizeof(answer));
 	if (!err && answer.err) {
 		answer.why[GOROUTINE_WHY_SIZE - 1] = '\0';
 		return process_refuse(e, EIO, pid, answer.why);

@@ -8,6 +8,7 @@
 #include "unwind/file_request.h"
 #include "unwind/function_name.h"
 #include "unwind/runtime/python_memory.h"
+#include "unwind/runtime/runtime_request.h"
 #include "unwind/runtime/runtime_service.h"
 #include "unwind/thread_memory.h"
 
@@ -1063,8 +1064,6 @@ int tasks_list(struct tasks *tasks, const struct task_source *source, struct thr
 /* --- requests to a parser. The first one, with the descriptor of the process' memory, has all
  * tasks read; then their groups are requested one by one. */
 
-#define ANSWER_NS (10 * NS_PER_SECOND)
-
 enum task_request_kind {
 	TASKS_READ = PARSER_TASKS, /* struct tasks_answer */
 	TASKS_GROUP,		   /* struct task_group_answer */
@@ -1146,19 +1145,6 @@ size_t task_service(struct parser_request *request, char answer[PARSER_MESSAGE_M
 	}
 }
 
-/* Makes a request that has an answer of so many bytes. 0 or -errno. */
-static int request_make(struct parser *parser, const struct task_request *request, int memory,
-			void *answer, size_t bytes)
-{
-	const struct parser_message message = {.head = request,
-					       .head_bytes = sizeof(*request),
-					       .fds = {memory},
-					       .fd_count = memory >= 0};
-	ssize_t got = parser_request(parser, &message, answer, bytes, ANSWER_NS);
-
-	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
-}
-
 /* Returns a parser's text, which the caller frees. */
 static char *text_of(char *text, size_t size)
 {
@@ -1171,7 +1157,8 @@ static int group_take(struct tasks *tasks, struct parser *parser, uint32_t numbe
 	const struct task_request request = {.kind = TASKS_GROUP, .group = number};
 	static struct task_group_answer answer;
 	struct task_group *group;
-	int err = request_make(parser, &request, -1, &answer, sizeof(answer));
+	int err = runtime_list_request(parser, &request, sizeof(request), -1, &answer,
+				       sizeof(answer));
 
 	if (err)
 		return err;
@@ -1194,7 +1181,8 @@ int tasks_read(struct tasks *tasks, const struct task_source *source, const char
 	if (memory < 0)
 		return error_set(e, -memory, EXIT_FAILED, "tasks of process %lld: its memory: %s",
 				 (long long)source->pid, strerror(-memory));
-	err = request_make(parser, &request, memory, &answer, sizeof(answer));
+	err = runtime_list_request(parser, &request, sizeof(request), memory, &answer,
+				   sizeof(answer));
 	close(memory);
 	if (!err && answer.err) {
 		answer.why[TASK_WHY_SIZE - 1] = '\0';

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STRANGERS_SHARE 50 /* divisor of the time for processes that don't answer */
+#define STRANGERS_SHARE 50	    /* divisor of the time for processes that don't answer */
+#define LIST_NS (10 * 1000000000ll) /* limit of a request for a list */
 
 /* Adds the descriptors of a process' memory to a message. Returns 0 or -errno. */
 static int memory_open(const struct runtime_reader *reader, const struct runtime_request *request,
@@ -88,4 +89,16 @@ ssize_t runtime_request(struct runtime_reader *reader, struct runtime_standing *
 	}
 	standing->answered = standing->answered || got >= 0;
 	return got;
+}
+
+int runtime_list_request(struct parser *parser, const void *request, size_t request_bytes,
+			 int memory, void *answer, size_t bytes)
+{
+	const struct parser_message message = {.head = request,
+					       .head_bytes = request_bytes,
+					       .fds = {memory},
+					       .fd_count = memory >= 0};
+	ssize_t got = parser_request(parser, &message, answer, bytes, LIST_NS);
+
+	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
 }

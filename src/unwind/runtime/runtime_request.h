@@ -165,4 +165,10 @@ ssize_t runtime_request(struct runtime_reader *reader, struct runtime_standing *
 			const struct runtime_request *request, const uint64_t *addresses,
 			void *answer, size_t size);
 
+/* Sends a request of the services that list what a process has (goroutines, tasks), which may take
+ * ten seconds. memory: descriptor of the process' memory; -1: the request needs none. 0: the answer
+ * has exactly that many bytes; or -errno. */
+int runtime_list_request(struct parser *parser, const void *request, size_t request_bytes,
+			 int memory, void *answer, size_t bytes);
+
 #endif
