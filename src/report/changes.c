@@ -14,6 +14,7 @@
 #define EVERYWHERE_LEAST 0.9 /* share of all time, on both sides */
 #define LEFT_LEAST 0.75	     /* share of a set that other changes leave */
 #define ALSO_LEAST 0.9	     /* share of a difference that a value carries to be named beside it */
+#define LONGER_LEAST 1.4     /* how much more longer blocks vary than chance would have it */
 #define GROWTH_FACTOR 1.25   /* threads that wait more compute less: the former is told first */
 
 #define PROGRAMS_LEAST 3	 /* that can tell more work from a change of one of them */
@@ -33,7 +34,7 @@ void changes_add(struct changes *changes, enum change_side side, const uint32_t 
 		keyed_put(&changes->rows, sizeof(*row), hash_bytes(values, bytes), NULL);
 
 	memcpy(row->values, values, bytes);
-	row->us[side][changes->slices[side].count] += us;
+	row->us[side][changes->slices[side].count] += (float)us;
 	row->samples[side] += samples;
 	row->waits[side] += waits;
 	row->age_us[side] += age_us;
@@ -52,7 +53,7 @@ static void slices_merge(struct changes *changes, enum change_side side)
 		slices->elapsed_us[i] =
 			kept ? slices->elapsed_us[2 * i] + slices->elapsed_us[2 * i + 1] : 0;
 		for (size_t row = 0; row < changes->rows.count; row++) {
-			int64_t *us = rows[row].us[side];
+			float *us = rows[row].us[side];
 
 			us[i] = kept ? us[2 * i] + us[2 * i + 1] : 0;
 		}
@@ -105,28 +106,45 @@ static double slices_variance(const double *us, const int64_t *elapsed_us, size_
 	return squares * (double)blocks / *freedom / (all * all);
 }
 
-/* Neighbouring slices are alike where waits are long: longer blocks then vary more than chance
- * would have it, and are right. */
-static struct rate rate_of(const double *us, const struct change_slices *slices)
+static double rate_mean(const double *us, const struct change_slices *slices)
 {
-	struct rate rate = {0};
 	double had = 0, elapsed = 0;
 
 	for (size_t i = 0; i < slices->count; i++) {
 		had += us[i];
 		elapsed += (double)slices->elapsed_us[i];
 	}
-	rate.mean = had / elapsed;
-	for (size_t each = 1; slices->count / each >= CHANGE_SLICES_LEAST; each *= 2) {
-		double freedom, variance = slices_variance(us, slices->elapsed_us, slices->count,
-							   each, rate.mean, &freedom);
+	return had / elapsed;
+}
 
-		if (each > 1 && variance <= rate.variance)
+/* Finds the rates of both sides. Neighbouring slices are alike where waits are long: longer blocks
+ * then vary more than chance would have it, and are right. There are fewer of them, so by chance
+ * alone they seem to vary more, or less. */
+static void rates_find(struct rate rates[SIDE_COUNT], double us[][CHANGE_SLICES_MAX],
+		       const struct change_slices *slices)
+{
+	double most = 0;
+
+	for (int side = 0; side < SIDE_COUNT; side++)
+		rates[side].mean = rate_mean(us[side], &slices[side]);
+	for (size_t each = 1; slices[SIDE_BEFORE].count / each >= CHANGE_SLICES_LEAST &&
+			      slices[SIDE_AFTER].count / each >= CHANGE_SLICES_LEAST;
+	     each *= 2) {
+		struct rate longer[SIDE_COUNT];
+
+		for (int side = 0; side < SIDE_COUNT; side++) {
+			longer[side].mean = rates[side].mean;
+			longer[side].variance =
+				slices_variance(us[side], slices[side].elapsed_us,
+						slices[side].count, each, rates[side].mean,
+						&longer[side].freedom);
+		}
+		if (each > 1 && longer[SIDE_BEFORE].variance + longer[SIDE_AFTER].variance <=
+					most * LONGER_LEAST)
 			continue;
-		rate.variance = variance;
-		rate.freedom = freedom;
+		memcpy(rates, longer, sizeof(longer));
+		most = rates[SIDE_BEFORE].variance + rates[SIDE_AFTER].variance;
 	}
-	return rate;
 }
 
 /* The chance that Student's t is at least that far from 0: the incomplete beta function
@@ -201,6 +219,9 @@ struct search {
 	struct keyed cells; /* struct cell */
 	double elapsed_us[SIDE_COUNT];
 	double least; /* threads that a difference must have */
+	/* the value of each column that nearly all time has: it says nothing beside others; 0: none
+	 */
+	uint32_t everywhere[CHANGE_COLUMNS_MAX];
 	struct candidate *candidates;
 	size_t count, capacity;
 	struct index members;
@@ -221,7 +242,7 @@ static bool is_much(const struct search *search, const double *us, const int64_t
 	return false;
 }
 
-/* True if nearly all time has a value: it says nothing of a set. */
+/* True if nearly all time has a value. */
 static bool is_everywhere(const struct search *search, const double *us)
 {
 	const struct changes *changes = search->changes;
@@ -238,7 +259,7 @@ static double row_us(const struct change_row *row, enum change_side side)
 	double us = 0;
 
 	for (size_t i = 0; i < CHANGE_SLICES_MAX; i++)
-		us += (double)row->us[side][i];
+		us += row->us[side][i];
 	return us;
 }
 
@@ -266,9 +287,10 @@ static void cells_make(struct search *search)
 			const struct candidate *value =
 				keyed_find(&values, sizeof(*value), rows[i].values[column]);
 
-			if (!is_much(search, value->us, value->samples) ||
-			    is_everywhere(search, value->us))
+			if (!is_much(search, value->us, value->samples))
 				rows[i].values[column] = 0;
+			else if (is_everywhere(search, value->us))
+				search->everywhere[column] = rows[i].values[column];
 		}
 		keyed_done(&values);
 	}
@@ -280,7 +302,7 @@ static void cells_make(struct search *search)
 		memcpy(cell->values, rows[i].values, bytes);
 		for (int side = 0; side < SIDE_COUNT; side++) {
 			for (size_t slice = 0; slice < CHANGE_SLICES_MAX; slice++) {
-				double us = (double)rows[i].us[side][slice] *
+				double us = rows[i].us[side][slice] *
 					    (side == SIDE_AFTER ? scale : 1);
 
 				cell->us[side][slice] += us;
@@ -306,7 +328,8 @@ static void columns_search(struct search *search, const size_t *columns, size_t 
 
 		for (size_t at = 0; at < count; at++) {
 			values[at] = cells[i].values[columns[at]];
-			lacks |= !values[at];
+			lacks |= !values[at] ||
+				 (count > 1 && values[at] == search->everywhere[columns[at]]);
 		}
 		if (lacks)
 			continue;
@@ -421,8 +444,8 @@ static bool change_fill(struct search *search, const struct candidate *set, stru
 			age_us[side] += cells[i].age_us[side];
 		}
 	}
+	rates_find(rates, us, search->changes->slices);
 	for (int side = 0; side < SIDE_COUNT; side++) {
-		rates[side] = rate_of(us[side], &search->changes->slices[side]);
 		change->threads[side] = rates[side].mean;
 		change->samples[side] = set->samples[side];
 		if (waits[side] * 2 > set->samples[side])
@@ -440,11 +463,17 @@ static bool change_fill(struct search *search, const struct candidate *set, stru
 				     CHANCE_MOST;
 }
 
+static bool term_is_everywhere(const struct search *search, const struct change_term *term)
+{
+	return term->value == search->everywhere[term->column];
+}
+
 /* Adds what else nearly all of a set's difference has in common. */
 static void also_fill(const struct search *search, const struct candidate *set,
 		      struct change *change)
 {
 	const struct cell *cells = search->cells.rows;
+	bool of_all = term_is_everywhere(search, &set->terms[0]);
 
 	for (size_t column = 0; column < search->changes->column_count; column++) {
 		struct change_term most = {column, 0};
@@ -463,14 +492,15 @@ static void also_fill(const struct search *search, const struct candidate *set,
 			value = keyed_put(&values, sizeof(*value), cells[i].values[column], NULL);
 			for (int side = 0; side < SIDE_COUNT; side++)
 				value->us[side] += cells[i].all_us[side];
-			value->terms[0].value = cells[i].values[column];
+			value->terms[0] = (struct change_term){column, cells[i].values[column]};
 		}
 		for (size_t i = 0; i < values.count; i++) {
 			const struct candidate *value = (const struct candidate *)values.rows + i;
 			double difference = threads_of(search, SIDE_AFTER, value->us[SIDE_AFTER]) -
 					    threads_of(search, SIDE_BEFORE, value->us[SIDE_BEFORE]);
 
-			if (difference / change_difference(change) >= ALSO_LEAST)
+			if (difference / change_difference(change) >= ALSO_LEAST &&
+			    (of_all || !term_is_everywhere(search, &value->terms[0])))
 				most.value = value->terms[0].value;
 		}
 		keyed_done(&values);
@@ -553,7 +583,7 @@ static void work_find(struct changes *changes, const struct keyed *programs, con
 {
 	const struct program *rows = programs->rows;
 	double *ratios = memory_get((programs->count + 1) * sizeof(*ratios));
-	double cpu_us[SIDE_COUNT] = {0}, common_us[SIDE_COUNT] = {0}, all;
+	double cpu_us[SIDE_COUNT] = {0}, common_us[SIDE_COUNT] = {0}, all, least;
 	size_t count = 0;
 
 	for (size_t i = 0; i < programs->count; i++)
@@ -580,7 +610,10 @@ static void work_find(struct changes *changes, const struct keyed *programs, con
 				      sqrt((double)count) / changes->work;
 		all = common_us[SIDE_AFTER] / elapsed[SIDE_AFTER] /
 		      (common_us[SIDE_BEFORE] / elapsed[SIDE_BEFORE]);
-		changes->normalised = work_differs(changes->work) && work_differs(all) &&
+		/* programs of which a quarter does not do so tell nothing */
+		least = changes->work > 1 ? ratios[count / 4] : ratios[count * 3 / 4];
+		changes->normalised = work_differs(least) && work_differs(all) &&
+				      (changes->work > 1) == (least > 1) &&
 				      (changes->work > 1) == (all > 1);
 	}
 	free(ratios);

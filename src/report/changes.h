@@ -28,7 +28,7 @@
 #define CHANGE_COLUMNS_MAX 24
 #define CHANGE_TERMS_MAX 3
 #define CHANGE_ALSO_MAX 3
-#define CHANGE_SLICES_MAX 32
+#define CHANGE_SLICES_MAX 64
 #define CHANGE_SLICES_LEAST 8
 #define CHANGES_MAX 10
 
@@ -36,7 +36,7 @@ enum change_side { SIDE_BEFORE, SIDE_AFTER, SIDE_COUNT };
 
 struct change_row {
 	uint32_t values[CHANGE_COLUMNS_MAX]; /* 0: none */
-	int64_t us[SIDE_COUNT][CHANGE_SLICES_MAX];
+	float us[SIDE_COUNT][CHANGE_SLICES_MAX];
 	int64_t samples[SIDE_COUNT];
 	int64_t waits[SIDE_COUNT];  /* samples of waits whose age is known */
 	int64_t age_us[SIDE_COUNT]; /* sum of these ages */

@@ -226,6 +226,45 @@ static void steady_add(struct changes *changes, enum change_side side, uint32_t 
 	}
 }
 
+/* Where nearly all time has a value, and there is more of it, that is told: here of one program that
+ * does one thing. */
+static void all_grow(void **state)
+{
+	struct changes changes = changes_new();
+
+	steady_add(&changes, SIDE_BEFORE, 1, 1, 5, 20);
+	steady_add(&changes, SIDE_AFTER, 1, 1, 6, 20);
+	changes_find(&changes);
+	assert_int_equal(changes.count, 1);
+	assert_true(has_term(&changes.found[0], PROGRAM, 1));
+	assert_int_equal(changes.found[0].also_count, 1);
+	assert_int_equal(changes.found[0].also[0].column, STATE);
+	assert_true(fabs(change_difference(&changes.found[0]) - 1) < 1e-6);
+	changes_done(&changes);
+}
+
+/* One program that computes twelve times as much, and a second one with a third more, are no more
+ * work where the third one has no more. */
+static void programs_disagree(void **state)
+{
+	static const int64_t threads[SIDE_COUNT][3] = {{1, 3, 20}, {12, 4, 19}};
+	struct changes changes = changes_new();
+
+	for (int side = 0; side < SIDE_COUNT; side++)
+		for (int slice = 0; slice < 20; slice++) {
+			for (uint32_t i = 0; i < 3; i++)
+				changes_add(&changes, side, (uint32_t[COLUMNS]){1 + i, ON, 0},
+					    threads[side][i] * SLICE_SCANS * SCAN_US,
+					    threads[side][i] * SLICE_SCANS, 0, 0);
+			changes_end_slice(&changes, side, SLICE_SCANS * SCAN_US);
+		}
+	changes_find(&changes);
+	assert_int_equal(changes.programs, 3);
+	assert_true(changes.work > 1.3 && !changes.normalised);
+	assert_true(changes.count > 0 && has_term(&changes.found[0], PROGRAM, 1));
+	changes_done(&changes);
+}
+
 static void assert_refused(struct changes *changes, const char *words)
 {
 	changes_find(changes);
@@ -285,6 +324,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(same_load),	cmocka_unit_test(one_change),
 		cmocka_unit_test(new_and_gone), cmocka_unit_test(more_work),
+		cmocka_unit_test(all_grow),	cmocka_unit_test(programs_disagree),
 		cmocka_unit_test(refused),	cmocka_unit_test(slices),
 	};
 
