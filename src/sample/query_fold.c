@@ -162,6 +162,7 @@ void query_fold(struct text *to, const char *query)
 				cut(to, 4);
 		}
 	}
-	if (ends_with(to, " "))
+	/* a statement is the same with a semicolon behind it and without */
+	while (ends_with(to, " ") || ends_with(to, ";"))
 		cut(to, 1);
 }

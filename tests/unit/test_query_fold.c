@@ -25,7 +25,7 @@ static void values_go(void **state)
 		{"select $$a 'b' $$, $tag$ $$ $tag$", "select ?"},
 		{"select 1 in (1, 2,3 , 4)", "select ? in (?)"},
 		{"insert into t values (1, 'a'), (2, 'b'),(3, 'c')", "insert into t values (?)"},
-		{"  select\n\t1 -- for Mary\n+ 2 /* and /* Jim */ Joe */ ;", "select ? + ? ;"},
+		{"  select\n\t1 -- for Mary\n+ 2 /* and /* Jim */ Joe */ ;", "select ? + ?"},
 		{"select \"Mary 1\" from `a 2`", "select \"Mary 1\" from `a 2`"},
 		{"select 'cut", "select ?"},
 		{"select /* cut", "select"},
