@@ -64,6 +64,11 @@ struct app_program {
 	/* Fills the facts that needs name, all of them absent before. False: the process is no such
 	 * program, or not yet. */
 	bool (*read)(struct app_reader *reader, uint64_t needs, struct sample_app *facts);
+	/* Does as read, of a thread that may run: fills what has been so since before before_us, in
+	 * microseconds since 1970 by the program's own word, and still is. NULL: the program does
+	 * not say since when. */
+	bool (*read_running)(struct app_reader *reader, uint64_t needs, struct sample_app *facts,
+			     int64_t before_us);
 	/* Does as app_lock_finder; NULL: the program shows nothing of that. */
 	bool (*lock)(struct app_reader *reader, struct app_lock *lock);
 };

@@ -847,6 +847,33 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 		otel_absent(&sample->app, process->golang.labelled);
 }
 
+void apps_fill_running(struct apps *apps, struct sample *sample, uint64_t needs, int64_t now_ns)
+{
+	const struct sample_thread *thread = &sample->thread;
+	struct sample_app facts = sample->app;
+	struct app_process *process;
+	bool says, done;
+
+	needs &= NEED_QUERY | NEED_APP | NEED_SERVICE;
+	if (!needs || !apps->parser || thread->kthread == 1 || sample->now.state == STATE_ZOMBIE)
+		return;
+	process = process_get(apps, thread->pid, thread->tid,
+			      thread->tid == thread->pid ? thread->start_ns : 0, needs, now_ns);
+	says = needs & ~NEED_SERVICE && process->program && process->program->read_running;
+	if (!says && !(process->otel && needs & NEED_SERVICE))
+		return;
+	memory_begin(&process->reader, thread->tid, 0, now_ns);
+	done = !says || process->program->read_running(&process->reader, needs, &facts,
+						       clock_utc_of_us(now_ns));
+	if (process->otel && needs & NEED_SERVICE)
+		done &= otel_fill(&process->reader, process->otel, NEED_SERVICE, 0, &facts);
+	if (done && apps->hides_texts)
+		texts_hide(&facts);
+	if (done)
+		sample->app = facts;
+	memory_end(process, done);
+}
+
 void apps_lacking(const struct apps *apps, app_lacking_callback *take, void *to)
 {
 	static struct text words;

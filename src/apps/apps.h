@@ -5,7 +5,8 @@
  *
  * A thread that does not run changes nothing of its own, so what is read of it holds until it is
  * switched: its words are read once for each sequence (struct lookup_hint). The caller checks that
- * the thread was not switched while they were read. Nothing is read of a thread on a CPU.
+ * the thread was not switched while they were read. Of a thread that runs, or has run since its
+ * sample, only what the program says to have been so since before the sample.
  *
  * A program is known by the name of its file, and by symbols that the file exports, which a parser
  * reads; a process that publishes, by a mapping with a name. The addresses in its memory may be a
@@ -40,6 +41,10 @@ void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns); /* about on
 /* Fills the facts of sample->app that needs name. now_ns: monotonic, one for each scan. */
 void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hint *hint,
 	       uint64_t needs, int64_t now_ns);
+
+/* Fills what holds although the thread runs, or has run since now_ns: what stays with its process,
+ * and what the program has had unchanged since before then. */
+void apps_fill_running(struct apps *apps, struct sample *sample, uint64_t needs, int64_t now_ns);
 
 /* Takes each variable that --context names and that was not found until now, in words: "variable of
  * --context, id: /usr/bin/x has no variable 'requst'; nearest: request". */

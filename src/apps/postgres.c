@@ -49,6 +49,7 @@ static const char *const symbols[] = {
 #define ENTRY_BYTES 432
 #define ENTRY_COUNT 0
 #define ENTRY_PID 4
+#define ENTRY_STATE_START 40 /* st_state_start_timestamp */
 #define ENTRY_STATE 232
 #define ENTRY_CLIENT 240 /* st_appname, of CLIENT_BYTES: NAMEDATALEN */
 #define CLIENT_BYTES 64
@@ -64,6 +65,8 @@ struct postgres_version {
 	uint32_t pid_at, lock_at, mode_at, leader_at;
 	const char *const *state_names; /* by BackendState */
 };
+
+#define EPOCH_US INT64_C(946684800000000) /* of TimestampTz: the year 2000 */
 
 #define IDLE "idle"
 #define PROC_BYTES 720 /* of PGPROC, up to the wait event */
@@ -219,6 +222,13 @@ static const char *client_read(struct app_reader *reader, const char entry[ENTRY
 	return reader->kept[KEPT_CLIENT];
 }
 
+static void query_id_take(const char entry[ENTRY_BYTES], struct sample_app *facts)
+{
+	memcpy(&facts->query_id, entry + ENTRY_QUERY_ID, sizeof(facts->query_id));
+	if (!facts->query_id)
+		facts->query_id = ABSENT;
+}
+
 /* Finds where the process has its data. False: it is no such process, or not yet. */
 static bool data_find(struct app_reader *reader)
 {
@@ -229,18 +239,28 @@ static bool data_find(struct app_reader *reader)
 	return (int32_t)reader->words[MY_PROC_PID] == reader->inner_pid;
 }
 
+/* Finds the process' row; false in *has_row: it has none, or the version is not known. False: it is
+ * no such process, or not yet. */
+static bool row_find(struct app_reader *reader, char entry[ENTRY_BYTES], bool *has_row)
+{
+	*has_row = reader->version && reader->kept_words[KEPT_PROC] && entry_read(reader, entry);
+	if (*has_row)
+		return true;
+	if (!data_find(reader))
+		return false;
+	*has_row = reader->version && entry_read(reader, entry);
+	return true;
+}
+
 static bool session_read(struct app_reader *reader, uint64_t needs, struct sample_app *facts)
 {
 	const struct postgres_version *version = reader->version;
 	char entry[ENTRY_BYTES] = "";
-	bool has_entry = version && reader->kept_words[KEPT_PROC] && entry_read(reader, entry);
 	const char *state;
+	bool has_entry;
 
-	if (!has_entry) {
-		if (!data_find(reader))
-			return false;
-		has_entry = version && entry_read(reader, entry);
-	}
+	if (!row_find(reader, entry, &has_entry))
+		return false;
 	state = has_entry ? entry_state(version, entry) : NULL;
 	if (needs & NEED_QUERY)
 		facts->query = query_read(reader, state, entry);
@@ -253,10 +273,50 @@ static bool session_read(struct app_reader *reader, uint64_t needs, struct sampl
 		return true;
 	facts->wait = wait_read(reader, version);
 	if (has_entry)
-		memcpy(&facts->query_id, entry + ENTRY_QUERY_ID, sizeof(facts->query_id));
-	if (!facts->query_id)
-		facts->query_id = ABSENT;
+		query_id_take(entry, facts);
 	port_take(reader, version, facts);
+	return true;
+}
+
+/* Since when the row has had its state and statement, in microseconds since 1970. */
+static int64_t entry_since_us(const char entry[ENTRY_BYTES])
+{
+	int64_t start_us;
+
+	memcpy(&start_us, entry + ENTRY_STATE_START, sizeof(start_us));
+	return start_us + EPOCH_US;
+}
+
+/* Of a session that may run: its row, which says since when it has its state and statement
+ * (pgstat_report_activity() in src/backend/utils/activity/backend_status.c). */
+static bool running_read(struct app_reader *reader, uint64_t needs, struct sample_app *facts,
+			 int64_t before_us)
+{
+	const struct postgres_version *version = reader->version;
+	struct sample_app row;
+	char entry[ENTRY_BYTES];
+	uint64_t activity;
+	int64_t since_us;
+	bool has_entry;
+
+	if (!row_find(reader, entry, &has_entry))
+		return false;
+	if (!has_entry)
+		return true;
+	if (needs & NEED_APP) {
+		port_take(reader, version, facts);
+		facts->client = client_read(reader, entry);
+	}
+	row = *facts;
+	since_us = entry_since_us(entry);
+	row.state = entry_state(version, entry);
+	if (needs & NEED_QUERY && row.state && strcmp(row.state, IDLE) != 0) {
+		memcpy(&activity, entry + ENTRY_ACTIVITY, sizeof(activity));
+		row.query = app_text(reader, activity);
+	}
+	query_id_take(entry, &row);
+	if (since_us < before_us && entry_read(reader, entry) && entry_since_us(entry) == since_us)
+		*facts = row;
 	return true;
 }
 
@@ -391,5 +451,6 @@ const struct app_program postgres_program = {
 	.symbols = symbols,
 	.take = version_take,
 	.read = session_read,
+	.read_running = running_read,
 	.lock = session_lock,
 };

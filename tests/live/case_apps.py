@@ -3,7 +3,7 @@ import collections
 import re
 import time
 
-from harness import SLOW, Findings, case, check, let_pass, number, rows_of, unescape, wait_until
+from harness import SLOW, Findings, case, check, let_pass, number, rows_of, timestamp_s, unescape, wait_until
 from parts import MariaDB, Postgres, Session
 
 WORDS = ("app_wait", "app_state", "query", "query_id", "database", "app_user", "client_app")
@@ -115,6 +115,44 @@ def apps_follow_statements(ctx):
             find.expect(not row["query"], "a statement of an idle session: %s", row["query"])
     find.close()
     check(min(seen[word, "Timeout:PgSleep"] for word in ("one", "two")) > 100, "too few were seen: %s", seen)
+
+
+def statements_logged(server, text):
+    """(begin, end, name) of each statement of a log, in seconds since 1970; log_line_prefix is '%n '."""
+    found = re.findall(r"([0-9.]+) LOG:  duration: ([0-9.]+) ms  statement: select '(\w+)'", text)
+    return [(float(end) - float(ms) / 1000, float(end), name) for end, ms, name in found]
+
+
+@case
+def apps_on_cpu(ctx):
+    """A session that computes: each sample on a CPU shows the statement that was running then, as the server's log has it, never the one
+    before or after; most samples do. Of short statements some are over before they are read: they show none."""
+    server = Postgres(ctx, log_min_duration_statement=0, log_line_prefix="%n ")
+    session, script = Session(server, ctx), server.directory + "/script"
+    with open(script, "w", encoding="ascii") as file:
+        for name, rows in (("long", 60000), ("short", 6000)) * 150:
+            file.write("select '%s', count(*) from generate_series(1, %d) \\g /dev/null\n" % (name, rows))
+    tool = ctx.stream("-a", "-F", 100, "-t", session.backend, columns="state,query,querysum,app_state,database,query_id")
+    tool.wait_scans(3)
+    session.ask("\\i %s\nselect 1" % script)
+    tool.wait_scans(len(tool.scans()) + 3)
+    rows, logged = tool.interrupt(), statements_logged(server, server.err)
+    find, seen, lacking = Findings(), collections.Counter(), 0
+    for row in rows_of(rows, session.backend):
+        time_s, name = timestamp_s(row["timestamp"]), row["query"][8:].partition("'")[0]
+        # the log has milliseconds; a statement is logged when its answer has been sent
+        running = [had for begin, end, had in logged if begin - 0.0015 <= time_s <= end + 0.0015]
+        if row["state"] not in ("ON", "RQ") or not running:
+            continue
+        find.expect(row["database"] == "postgres" or row["state"] == "RQ", "a session with no database: %s", row)
+        lacking += not name
+        if not name:
+            continue
+        seen[name] += 1
+        find.expect(name in running and row["app_state"] == "active", "%s (%s) while the server ran %s", name, row["app_state"], running)
+        find.expect(row["querysum"] == "select ?, count(*) from generate_series(?)", "%s", row["querysum"])
+    find.close()
+    check(seen["long"] > 50 and lacking < 0.4 * SLOW * sum(seen.values()), "seen: %s, without a statement: %d", seen, lacking)
 
 
 @case

@@ -66,8 +66,11 @@ static void looked_fill(struct live_context *context, struct edge_looked *looked
 	lookup_fill(context->lookup, sample, hint, needs & ~NEED_WAIT_CLASS,
 		    context->now.scan_time.now_ns);
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
-	if (sample->app.query && !slept_on(context, &looked->record))
+	if (needs & NEED_QUERY && !slept_on(context, &looked->record)) {
 		sample->app.query = NULL;
+		apps_fill_running(lookup_apps(context->lookup), sample, needs & NEED_QUERY,
+				  context->now.scan_time.now_ns);
+	}
 }
 
 /* Fills all that /proc alone shows of a thread: its name and state. */

@@ -369,20 +369,23 @@ bool episode_lasts(struct live_context *context, const struct thread_state *reco
 	       (record->sched.on_cpu || thread_table_lasts(table, record));
 }
 
-void episode_lookup(struct live_context *context, const struct thread_state *record,
-		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
+/* Looks up what needs names. False: the thread has run since its record was made, and what
+ * its process alone knows was dropped. */
+static bool lookup_lasting(struct live_context *context, const struct thread_state *record,
+			   struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
 {
 	struct sample_fd file = sample->file;
 	const struct sample_wait wait = sample->wait;
 	const struct sample_net net = sample->net;
 	const struct sample_app app = sample->app;
-	bool runs = sample->now.state == STATE_ON;
+	bool runs = sample->now.state == STATE_ON, ran = false;
 	struct sample_wait judged;
 	int64_t fd;
 
 	/* what is read of a thread that has run already is not kept */
 	if (needs & NEEDS_READ && !episode_lasts(context, record, runs)) {
 		needs &= ~NEEDS_READ;
+		ran = true;
 		context->later_lookups += sample->call.nr != ABSENT;
 	}
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
@@ -391,9 +394,9 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 	     !memcmp(&app, &sample->app, sizeof(app)) && net.word == sample->net.word &&
 	     wait.on == sample->wait.on && wait.wchan == sample->wait.wchan &&
 	     wait.inflight == sample->wait.inflight))
-		return;
+		return !ran;
 	if (episode_lasts(context, record, runs))
-		return;
+		return true;
 	/* the descriptor is the record's, unless the stack showed which of two it is, and so is
 	 * the class, which is that of the call */
 	judged = sample->wait;
@@ -409,6 +412,15 @@ void episode_lookup(struct live_context *context, const struct thread_state *rec
 	sample->net = net;
 	sample->app = app;
 	context->later_lookups++;
+	return false;
+}
+
+void episode_lookup(struct live_context *context, const struct thread_state *record,
+		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
+{
+	if (!lookup_lasting(context, record, sample, hint, needs) || sample->now.state == STATE_ON)
+		apps_fill_running(lookup_apps(context->lookup), sample, needs,
+				  context->now.scan_time.now_ns);
 }
 
 void episode_seed_call(struct live_context *context, const struct thread_state *record,
