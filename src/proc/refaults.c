@@ -39,13 +39,29 @@ static int64_t number_find(const char *text, const char *word)
 	return ABSENT;
 }
 
+static int64_t bytes_of(int64_t pages)
+{
+	return pages == ABSENT ? ABSENT : pages * sysconf(_SC_PAGESIZE);
+}
+
 static int64_t refaulted_find(const char *text)
 {
 	int64_t pages = ABSENT;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]) && pages == ABSENT; i++)
 		pages = number_find(text, words[i]);
-	return pages == ABSENT ? ABSENT : pages * sysconf(_SC_PAGESIZE);
+	return bytes_of(pages);
+}
+
+static int64_t evicted_find(const char *text)
+{
+	int64_t pages = number_find(text, "pgsteal_file"),
+		kswapd = number_find(text, "pgsteal_kswapd"),
+		direct = number_find(text, "pgsteal_direct");
+
+	if (pages == ABSENT && kswapd != ABSENT && direct != ABSENT)
+		pages = kswapd + direct;
+	return bytes_of(pages);
 }
 
 void refaults_parse(const char *text, struct refaults *refaults)
@@ -54,6 +70,7 @@ void refaults_parse(const char *text, struct refaults *refaults)
 
 	refaults->read = kilobytes == ABSENT ? ABSENT : kilobytes * KB;
 	refaults->refaulted = refaulted_find(text);
+	refaults->evicted = evicted_find(text);
 }
 
 void refaults_read(const char *proc_root, struct refaults *refaults)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Refaults: pages of files that come back into the page cache so soon after they were evicted that
- * they would still be there with some more memory (mm/workingset.c of the kernel): how much of what
- * is read would not have to be. Counted by host (/proc/vmstat) and control group (memory.stat, of
+/* Refaults: pages of files that come back into the page cache after they were evicted for lack of
+ * memory (mm/workingset.c of the kernel). Some were evicted long ago: memory is short only if pages
+ * are being evicted meanwhile. Counted by host (/proc/vmstat) and control group (memory.stat, of
  * version 1 since Linux 5.10).
  */
 #ifndef TSNAP_PROC_REFAULTS_H
@@ -16,6 +16,9 @@
 struct refaults {
 	int64_t read; /* from block devices, also for swap */
 	int64_t refaulted;
+	/* pages of files, for the limits of control groups, too; before Linux 5.8 all pages, for
+	 * lack of the host's memory */
+	int64_t evicted;
 };
 
 /* Reads those of the host. text: that of /proc/vmstat. */

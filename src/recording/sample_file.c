@@ -702,6 +702,7 @@ static void sample_file_describe(struct source *source, struct source_status *st
 		.memory_used = ABSENT,
 		.disk_read = ABSENT,
 		.refaulted = ABSENT,
+		.evicted = ABSENT,
 	};
 	source_status_miss_any(status, "row cut off at the end of the recording", file->reader.cut);
 	if (file->stacks)

@@ -120,6 +120,7 @@ void status_subtract(struct source_status *now, const struct source_status *befo
 	now->own_ns = since(now->own_ns, before->own_ns);
 	now->disk_read = since(now->disk_read, before->disk_read);
 	now->refaulted = since(now->refaulted, before->refaulted);
+	now->evicted = since(now->evicted, before->evicted);
 	now->busy_us = since(now->busy_us, before->busy_us);
 	now->busy_error_us = since(now->busy_error_us, before->busy_error_us);
 	now->bpf_ns = since(now->bpf_ns, before->bpf_ns);

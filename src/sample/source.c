@@ -57,7 +57,9 @@ int64_t source_status_refaulted(const struct source_status *status, int64_t elap
 {
 	int64_t refaulted = status->refaulted, read = status->disk_read, percent;
 
+	/* what came back without anything being evicted had been so long ago */
 	if (refaulted == ABSENT || read == ABSENT || elapsed_us <= 0 ||
+	    status->evicted < refaulted / 2 ||
 	    refaulted / (elapsed_us / US_PER_MS + 1) < REFAULTED_LEAST)
 		return 0;
 	/* a device may be counted a moment later than the page cache */

@@ -141,9 +141,9 @@ struct source_status {
 	int64_t busy_error_us;	  /* possible error of exact times against busy_us */
 	int64_t load;		  /* load average of the last minute, in hundredths */
 	int64_t memory_used;	  /* per mille of the memory */
-	/* bytes since boot that were read from disks, and of these into the page cache a moment
-	 * after they had been evicted */
-	int64_t disk_read, refaulted;
+	/* bytes since boot that were read from disks, of these what had been evicted from the page
+	 * cache, and what was evicted */
+	int64_t disk_read, refaulted, evicted;
 	struct source_missed missed[SOURCE_MISSED_MAX];
 	size_t missed_count;
 	struct source_absent absent[SOURCE_ABSENT_MAX];
@@ -176,7 +176,7 @@ struct source_status {
 };
 
 /* Percent of what was read from disks that had been evicted from the page cache a moment before, of
- * the status of an interval; 0: not known, or too little to matter. */
+ * the status of an interval; 0: not known, too little to matter, or evicted long ago. */
 int64_t source_status_refaulted(const struct source_status *status, int64_t elapsed_us);
 /* Adds a row, and returns it, for the caller to set its flags. Beyond SOURCE_MISSED_MAX the last
  * row becomes one that says so. */

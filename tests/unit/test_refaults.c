@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "proc/refaults.h"
 #include "sample/sample.h"
+#include "sample/source.h"
 
 #include <unistd.h>
 
@@ -19,11 +20,30 @@ static void hosts(void **state)
 	assert_int_equal(refaults.read, 300 * 1024);
 	assert_int_equal(refaults.refaulted, 7 * page);
 	/* before 5.9 */
+	refaults_parse("pgsteal_kswapd 2\npgsteal_direct 3\npgsteal_file 9\n", &refaults);
+	assert_int_equal(refaults.evicted, 9 * page);
+	refaults_parse("pgsteal_kswapd 2\npgsteal_direct 3\n", &refaults);
+	assert_int_equal(refaults.evicted, 5 * page);
 	refaults_parse("workingset_refault 11\nworkingset_activate 1\npgpgin 1\n", &refaults);
 	assert_int_equal(refaults.refaulted, 11 * page);
 	refaults_parse("", &refaults);
 	assert_int_equal(refaults.read, ABSENT);
 	assert_int_equal(refaults.refaulted, ABSENT);
+	assert_int_equal(refaults.evicted, ABSENT);
+}
+
+/* Memory is short where pages are evicted while others come back; otherwise these were evicted long
+ * ago. */
+static void memory_is_short(void **state)
+{
+	struct source_status status = {
+		.disk_read = 50000000, .refaulted = 40000000, .evicted = 30000000};
+
+	assert_int_equal(source_status_refaulted(&status, 5 * US_PER_SECOND), 80);
+	status.evicted = 100000;
+	assert_int_equal(source_status_refaulted(&status, 5 * US_PER_SECOND), 0);
+	status.evicted = ABSENT;
+	assert_int_equal(source_status_refaulted(&status, 5 * US_PER_SECOND), 0);
 }
 
 static int64_t rate(struct group_refaults *rates, int64_t now_s)
@@ -83,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hosts),
+		cmocka_unit_test(memory_is_short),
 		cmocka_unit_test_setup_teardown(version_2, fake_tree_begin, fake_tree_end),
 		cmocka_unit_test_setup_teardown(version_1, fake_tree_begin, fake_tree_end),
 		cmocka_unit_test_setup_teardown(without, fake_tree_begin, fake_tree_end),

@@ -426,6 +426,7 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	refaults_read(PROC, &refaults);
 	status->disk_read = refaults.read;
 	status->refaulted = refaults.refaulted;
+	status->evicted = refaults.evicted;
 	quotas_describe(&host->quotas, status);
 	io_limits_describe(&host->io_limits, status);
 	devices_describe(status);

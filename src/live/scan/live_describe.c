@@ -127,7 +127,7 @@ void live_describe(struct source *source, struct source_status *status)
 	live_chains_describe(live->chains, status);
 	containers_describe(live, status);
 	status->load = live_load_read();
-	status->memory_used = status->disk_read = status->refaulted = ABSENT;
+	status->memory_used = status->disk_read = status->refaulted = status->evicted = ABSENT;
 	if (live->source.describes_host)
 		live_host_describe(&live->host, status);
 	live_stacks_describe(&live->stacks, status);
