@@ -275,6 +275,19 @@ struct cpu_tick {
 	__u64 registers[THREAD_REGISTER_COUNT];
 };
 
+#define LOOK_THREADS_MAX 4096 /* in whose memory a look reads */
+#define LOOK_HEAD 28	      /* bytes before those whose number is the last 2 of them */
+#define LOOK_MORE 1024	      /* these are fewer; a power of 2 */
+
+/* What that look read in the memory of the thread, one per CPU: the record that a pointer of the
+ * thread leads to, as OpenTelemetry lays it out (src/apps/otel.c). */
+struct memory_look {
+	__u64 tick_ns; /* of the look */
+	__u32 tid;
+	__u32 bytes;			      /* 0: none were read */
+	__u8 data[LOOK_HEAD + LOOK_MORE + 4]; /* padded to 8 */
+};
+
 /* One per CPU: what the probes could not do. */
 struct probe_counters {
 	__u64 map_full;	    /* a thread did not fit the map */

@@ -4,6 +4,7 @@
 #include "apps/app_program.h"
 #include "apps/golang.h"
 #include "apps/otel.h"
+#include "apps/tls.h"
 #include "apps/variables.h"
 #include "base/cache.h"
 #include "base/clock.h"
@@ -96,6 +97,8 @@ struct app_process {
 	struct variable_place *variables;
 };
 
+#define DISPLACED_NS 100000 /* looks at CPUs come as late as that */
+
 /* Words of a thread. */
 struct app_thread {
 	struct cache_entry entry; /* key: tid */
@@ -103,6 +106,7 @@ struct app_thread {
 	uint64_t sequence;
 	uint64_t known;	       /* needs that were read */
 	uint64_t published_ns; /* of the process context, when they were */
+	uint64_t looked_ns;    /* the same, since when looks at the thread's CPU read; 0: none do */
 	struct sample_app facts;
 };
 
@@ -110,6 +114,8 @@ struct apps {
 	const char *root;
 	struct parser *parser;
 	app_pointer_reader *read_pointer;
+	app_look_setter *set_look;
+	void *look_setter;
 	bool hides_texts;
 	struct variable_seen seen[PROGRAM_VARIABLES_MAX];
 	struct app_window *windows; /* by address, WINDOWS of them; NULL: none was wanted */
@@ -283,6 +289,12 @@ void apps_free(struct apps *apps)
 void apps_set_parser(struct apps *apps, struct parser *parser)
 {
 	apps->parser = parser;
+}
+
+void apps_set_look_setter(struct apps *apps, app_look_setter *set, void *of)
+{
+	apps->set_look = set;
+	apps->look_setter = of;
 }
 
 void apps_set_pointer_reader(struct apps *apps, app_pointer_reader *read)
@@ -751,11 +763,13 @@ static struct app_thread *thread_get(struct apps *apps, const struct sample *sam
 	struct app_thread *thread =
 		cache_get(&apps->threads, (uint64_t)sample->thread.tid, now_ns, &added);
 	struct cache_entry entry = thread->entry;
+	uint64_t looked_ns = thread->start_ns == sample->thread.start_ns ? thread->looked_ns : 0;
 
 	if (added || thread->start_ns != sample->thread.start_ns || thread->sequence != sequence)
 		*thread = (struct app_thread){.entry = entry,
 					      .start_ns = sample->thread.start_ns,
 					      .sequence = sequence,
+					      .looked_ns = added ? 0 : looked_ns,
 					      .facts = sample_absent()->app};
 	return thread;
 }
@@ -821,6 +835,13 @@ static bool published_old(const struct app_process *process, const struct app_th
 				 process->otel->published_ns != thread->published_ns);
 }
 
+/* True if the thread left its CPU at the scan time, as the one does whose CPU tsnap needs: what is
+ * read of it is of that time, as a look at a CPU is. */
+static bool is_displaced(const struct lookup_hint *hint, int64_t now_ns)
+{
+	return hint->since_ns >= now_ns && hint->since_ns <= now_ns + DISPLACED_NS;
+}
+
 void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hint *hint,
 	       uint64_t needs, int64_t now_ns)
 {
@@ -829,7 +850,8 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 
 	needs &= NEEDS_OF_APP;
 	if (!needs || !apps->parser || sample->thread.kthread == 1 ||
-	    sample->now.state == STATE_ON || sample->now.state == STATE_ZOMBIE)
+	    (sample->now.state == STATE_ON && !is_displaced(hint, now_ns)) ||
+	    sample->now.state == STATE_ZOMBIE)
 		return;
 	process =
 		process_get(apps, sample->thread.pid, sample->thread.tid,
@@ -847,26 +869,66 @@ void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hin
 		otel_absent(&sample->app, process->golang.labelled);
 }
 
-void apps_fill_running(struct apps *apps, struct sample *sample, uint64_t needs, int64_t now_ns)
+/* Has looks at the thread's CPU read its record. */
+static void look_set(struct apps *apps, struct app_process *process, struct app_thread *thread)
+{
+	struct app_reader *reader = &process->reader;
+	uint64_t pointer = process->otel->place.found ? app_pointer(reader) : 0;
+	uint64_t address = pointer ? tls_address(reader, &process->otel->place, pointer) : 0;
+
+	if (!address)
+		return;
+	apps->set_look(apps->look_setter, reader->tid, address);
+	thread->looked_ns = process->otel->published_ns;
+}
+
+/* Fills what the process publishes, and what a look at the thread's CPU has read. False: it can't
+ * be read. */
+static bool published_fill(struct apps *apps, struct app_process *process,
+			   const struct sample *sample, uint64_t needs, const struct app_look *look,
+			   struct sample_app *facts)
+{
+	struct app_reader *reader = &process->reader;
+	struct otel *otel = process->otel;
+	struct sample_app said = sample_absent()->app;
+	struct app_thread *thread;
+
+	if (!otel_fill(reader, otel, NEED_SERVICE, 0, &said))
+		return false;
+	facts->service = said.service;
+	facts->instance = said.instance;
+	if (!(needs & ~NEED_SERVICE) || !apps->set_look || sample->now.state != STATE_ON)
+		return true;
+	thread = thread_get(apps, sample, UINT64_MAX, reader->now_ns); /* it is in no wait */
+	/* what another program, or a thread that is gone, had there is none of this one's */
+	if (look->bytes && thread->looked_ns == otel->published_ns)
+		otel_take(reader, otel, needs, look->data, look->bytes, facts);
+	else
+		look_set(apps, process, thread);
+	return true;
+}
+
+void apps_fill_running(struct apps *apps, struct sample *sample, uint64_t needs, int64_t now_ns,
+		       const struct app_look *look)
 {
 	const struct sample_thread *thread = &sample->thread;
 	struct sample_app facts = sample->app;
 	struct app_process *process;
 	bool says, done;
 
-	needs &= NEED_QUERY | NEED_APP | NEED_SERVICE;
+	needs &= NEED_QUERY | NEED_APP | NEEDS_OF_OTEL;
 	if (!needs || !apps->parser || thread->kthread == 1 || sample->now.state == STATE_ZOMBIE)
 		return;
 	process = process_get(apps, thread->pid, thread->tid,
 			      thread->tid == thread->pid ? thread->start_ns : 0, needs, now_ns);
-	says = needs & ~NEED_SERVICE && process->program && process->program->read_running;
-	if (!says && !(process->otel && needs & NEED_SERVICE))
+	says = needs & ~NEEDS_OF_OTEL && process->program && process->program->read_running;
+	if (!says && !(process->otel && needs & NEEDS_OF_OTEL))
 		return;
 	memory_begin(&process->reader, thread->tid, 0, now_ns);
 	done = !says || process->program->read_running(&process->reader, needs, &facts,
 						       clock_utc_of_us(now_ns));
-	if (process->otel && needs & NEED_SERVICE)
-		done &= otel_fill(&process->reader, process->otel, NEED_SERVICE, 0, &facts);
+	if (process->otel && needs & NEEDS_OF_OTEL)
+		done &= published_fill(apps, process, sample, needs & NEEDS_OF_OTEL, look, &facts);
 	if (done && apps->hides_texts)
 		texts_hide(&facts);
 	if (done)

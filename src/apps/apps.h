@@ -34,6 +34,11 @@ void apps_set_parser(struct apps *apps, struct parser *parser);
 typedef bool app_pointer_reader(int64_t tid, uint64_t *pointer);
 /* Sets it; NULL, as at first: thread-local variables are not found. */
 void apps_set_pointer_reader(struct apps *apps, app_pointer_reader *read);
+/* Has a look at a thread's CPU read the record that the pointer at that address leads to, from now
+ * on (bpf_text/on_cpu.bpf.c). */
+typedef void app_look_setter(void *of, int64_t tid, uint64_t address);
+/* Sets it; NULL, as at first: nothing is read of threads that run. */
+void apps_set_look_setter(struct apps *apps, app_look_setter *set, void *of);
 /* Has statements without the values in them only, as querysum, and no context. */
 void apps_hide_texts(struct apps *apps);
 void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns); /* about once a second */
@@ -42,9 +47,16 @@ void apps_sweep(struct apps *apps, int64_t now_ns, int64_t idle_ns); /* about on
 void apps_fill(struct apps *apps, struct sample *sample, const struct lookup_hint *hint,
 	       uint64_t needs, int64_t now_ns);
 
+/* What a look at a thread's CPU has read in its memory; no bytes: nothing. */
+struct app_look {
+	const void *data;
+	size_t bytes;
+};
+
 /* Fills what holds although the thread runs, or has run since now_ns: what stays with its process,
- * and what the program has had unchanged since before then. */
-void apps_fill_running(struct apps *apps, struct sample *sample, uint64_t needs, int64_t now_ns);
+ * what the program has had unchanged since before then, and what the look has read. */
+void apps_fill_running(struct apps *apps, struct sample *sample, uint64_t needs, int64_t now_ns,
+		       const struct app_look *look);
 
 /* Takes each variable that --context names and that was not found until now, in words: "variable of
  * --context, id: /usr/bin/x has no variable 'requst'; nearest: request". */

@@ -322,32 +322,48 @@ static const char *attributes_text(struct app_reader *reader, struct otel *otel,
 	return text.length ? name_transient(text.bytes, text.length) : NULL;
 }
 
+struct whole_record {
+	struct record head;
+	uint8_t attributes[ATTRIBUTES_MAX];
+};
+
+/* Fills facts from a record of which as many bytes have been read. False: it needs more. */
+static bool record_take(struct app_reader *reader, struct otel *otel, uint64_t needs,
+			const struct whole_record *record, size_t bytes, struct sample_app *facts)
+{
+	size_t head = sizeof(record->head), whole = head + record->head.bytes;
+
+	if (bytes < head || record->head.valid != 1)
+		return true;
+	if (needs & NEED_TRACE) {
+		facts->trace = hex_text(record->head.trace, sizeof(record->head.trace));
+		facts->span = hex_text(record->head.span, sizeof(record->head.span));
+	}
+	if (!(needs & NEED_CONTEXT) || !record->head.bytes)
+		return true;
+	if (bytes < whole)
+		return false;
+	facts->context = attributes_text(reader, otel, record->attributes, record->head.bytes);
+	return true;
+}
+
 static void record_read(struct app_reader *reader, struct otel *otel, uint64_t needs,
 			uint64_t pointer, struct sample_app *facts)
 {
-	static struct {
-		struct record head;
-		uint8_t attributes[ATTRIBUTES_MAX];
-	} record;
+	static struct whole_record record;
 	const size_t head = sizeof(record.head);
 	uint64_t variable = tls_address(reader, &otel->place, pointer), address;
-	size_t got, whole;
+	size_t got, more;
 
 	if (!variable || !app_read(reader, variable, &address, sizeof(address)))
 		return;
 	/* most are of no more than that: the writers' limit is 640 */
 	got = app_read_some(reader, address, &record, needs & NEED_CONTEXT ? RECORD_BYTES : head);
-	if (got < head || record.head.valid != 1)
+	if (record_take(reader, otel, needs, &record, got, facts))
 		return;
-	if (needs & NEED_TRACE) {
-		facts->trace = hex_text(record.head.trace, sizeof(record.head.trace));
-		facts->span = hex_text(record.head.span, sizeof(record.head.span));
-	}
-	whole = head + record.head.bytes;
-	if (needs & NEED_CONTEXT && record.head.bytes &&
-	    (got >= whole || app_read(reader, address + got, (char *)&record + got, whole - got)))
-		facts->context =
-			attributes_text(reader, otel, record.attributes, record.head.bytes);
+	more = head + record.head.bytes - got;
+	if (app_read(reader, address + got, (char *)&record + got, more))
+		record_take(reader, otel, needs, &record, got + more, facts);
 }
 
 bool otel_due(const struct otel *otel, int64_t now_ns)
@@ -367,4 +383,15 @@ bool otel_fill(struct app_reader *reader, struct otel *otel, uint64_t needs, uin
 	if (needs & (NEED_TRACE | NEED_CONTEXT) && otel->schema_known)
 		record_read(reader, otel, needs, pointer, facts);
 	return true;
+}
+
+void otel_take(struct app_reader *reader, struct otel *otel, uint64_t needs, const void *record,
+	       size_t bytes, struct sample_app *facts)
+{
+	static struct whole_record taken;
+
+	if (!otel->schema_known || bytes > sizeof(taken))
+		return;
+	memcpy(&taken, record, bytes);
+	record_take(reader, otel, needs, &taken, bytes, facts);
 }

@@ -46,6 +46,10 @@ bool otel_due(const struct otel *otel, int64_t now_ns);
 bool otel_fill(struct app_reader *reader, struct otel *otel, uint64_t needs, uint64_t pointer,
 	       struct sample_app *facts);
 
+/* Fills what needs name of a thread's record, of which that many bytes have been read. */
+void otel_take(struct app_reader *reader, struct otel *otel, uint64_t needs, const void *record,
+	       size_t bytes, struct sample_app *facts);
+
 /* Answers requests of otel_read(), in a parser. */
 parser_service otel_service;
 

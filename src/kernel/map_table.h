@@ -19,6 +19,8 @@ enum kernel_map {
 	KERNEL_MAP_CHANGED,
 	KERNEL_MAP_SCAN_TIME,
 	KERNEL_MAP_TICKS,
+	KERNEL_MAP_LOOK_AT, /* addresses at which a look at a CPU reads, by thread */
+	KERNEL_MAP_MEMORY,  /* what it read there */
 	KERNEL_MAP_REQUESTS,
 	KERNEL_MAP_LATENCY,	/* control of --trace */
 	KERNEL_MAP_LATENCY_ONE, /* histograms of --trace, in turns */

@@ -66,6 +66,7 @@ enum record_part {
 	PART_PROGRAM,	/* stamp of the thread's exec */
 	PART_STACKS,	/* stacks of threads that leave their CPU right before a scan */
 	PART_WAKES,	/* waits that a scan has seen, reported when they end */
+	PART_MEMORY,	/* memory of threads on a CPU, at addresses that the sampler gives */
 	PART_COUNT,
 };
 

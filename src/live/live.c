@@ -240,6 +240,7 @@ static int sampling_begin(struct live *live, int64_t due_ns)
 			  .registers = live->context.wants.needs & NEED_SYSCALL,
 			  .block = live->context.wants.needs & NEED_BLOCK,
 			  .irqs = live->context.wants.needs & NEED_IRQ,
+			  .memory = live->context.wants.needs & (NEED_TRACE | NEED_CONTEXT),
 			  .block_batch =
 				  feature_has(&live->context.kernel.features, FEATURE_MAP_BATCH),
 			  .period_ns = live->context.period_ns,
@@ -365,6 +366,13 @@ static int share_begin(struct live *live, const struct kernel_options *options, 
 	return 0;
 }
 
+static void look_set(void *of, int64_t tid, uint64_t address)
+{
+	struct live *live = of;
+
+	kernel_look_at(&live->context.kernel, tid, address);
+}
+
 static int live_start(struct live *live, struct error *e)
 {
 	int64_t due_ns;
@@ -454,6 +462,7 @@ struct lookup *live_lookup_new(struct live *live)
 	waits_set_runtime_locks(lookup_waits(lookup), runtime_lock_find, &live->runtime_locks);
 	apps_set_parser(lookup_apps(lookup), live_parser(&live->context, PARSER_MEMORY));
 	apps_set_pointer_reader(lookup_apps(lookup), task_query_thread_pointer);
+	apps_set_look_setter(lookup_apps(lookup), look_set, live);
 	if (live->context.config.hides_texts)
 		apps_hide_texts(lookup_apps(lookup));
 	return lookup;

@@ -510,6 +510,20 @@ int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct
 	return kernel->host.cpus_possible;
 }
 
+bool kernel_memory_read(struct kernel *kernel, struct memory_look *looks)
+{
+	_Static_assert(sizeof(struct memory_look) % 8 == 0, "per-CPU values are rounded up to 8");
+	return !cpu_values_read(kernel->compiled.maps[KERNEL_MAP_MEMORY], looks);
+}
+
+void kernel_look_at(struct kernel *kernel, int64_t tid, uint64_t address)
+{
+	uint32_t key = (uint32_t)tid;
+
+	if (kernel->compiled.maps[KERNEL_MAP_LOOK_AT] >= 0)
+		bpf_update_elem(kernel->compiled.maps[KERNEL_MAP_LOOK_AT], &key, &address, 0);
+}
+
 struct probe_counters kernel_counters(struct kernel *kernel)
 {
 	_Static_assert(sizeof(struct probe_counters) % 8 == 0,

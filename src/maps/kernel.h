@@ -100,6 +100,12 @@ void kernel_close(struct kernel *kernel); /* May be called after a failed open *
  * demand, looks now at those CPUs whose wanted byte is set. Returns the number of rows (0 without a
  * way to look). */
 int kernel_ticks_read(struct kernel *kernel, const unsigned char *wanted, struct cpu_tick *ticks);
+/* Reads what these looks read in the memory of threads, one for each possible CPU. False: looks
+ * read none. */
+bool kernel_memory_read(struct kernel *kernel, struct memory_look *looks);
+/* Has looks read the record that the pointer at this address leads to, while that thread is on a
+ * CPU. A thread that does not exist any more is forgotten some time. */
+void kernel_look_at(struct kernel *kernel, int64_t tid, uint64_t address);
 
 /* Returns what the probes could not do since they were attached, as sums over all CPUs. */
 struct probe_counters kernel_counters(struct kernel *kernel);

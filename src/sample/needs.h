@@ -128,6 +128,7 @@ enum need_probe {
 	SEES_CALLS = 128,
 	SEES_RENAMES = 256,
 	SEES_IRQS = 512,
+	LOOKS_AT_MEMORY = 1024, /* of threads on a CPU */
 };
 
 /* Rows of needs: the need, the needs that it implies, what fills it, its traits, its probes, its
@@ -217,9 +218,9 @@ enum need_probe {
 	    "memory of PHP's workers") \
 	ROW(NEED_SERVICE, 0, FROM_APP, 0, 0, COST_SAMPLED, "service", \
 	    "memory of a process that publishes OpenTelemetry's process context") \
-	ROW(NEED_TRACE, 0, FROM_APP, 0, 0, COST_SAMPLED, "trace", \
+	ROW(NEED_TRACE, 0, FROM_APP, 0, LOOKS_AT_MEMORY, COST_SAMPLED, "trace", \
 	    "the same, and thread-local storage by the thread's pointer register; once a wait") \
-	ROW(NEED_CONTEXT, 0, FROM_APP, 0, 0, COST_SAMPLED, "context", \
+	ROW(NEED_CONTEXT, 0, FROM_APP, 0, LOOKS_AT_MEMORY, COST_SAMPLED, "context", \
 	    "the same; read only if context is named") \
 	ROW(NEED_VARIABLES, 0, FROM_APP, 0, 0, COST_SAMPLED, "variables", \
 	    "variables that --context names, in the memory of their processes; once a wait") \

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define SELF_PROGRAMS_MAX 34
-#define SELF_MAPS_MAX 31
+#define SELF_MAPS_MAX 40
 
 /* Costs of a BPF program. Names are static words of the probe table. */
 struct self_program {

@@ -144,12 +144,12 @@ def apps_on_cpu(ctx):
         running = [had for begin, end, had in logged if begin - 0.0015 <= time_s <= end + 0.0015]
         if row["state"] not in ("ON", "RQ") or not running:
             continue
-        find.expect(row["database"] == "postgres" or row["state"] == "RQ", "a session with no database: %s", row)
         lacking += not name
         if not name:
             continue
         seen[name] += 1
-        find.expect(name in running and row["app_state"] == "active", "%s (%s) while the server ran %s", name, row["app_state"], running)
+        find.expect(row["database"] == "postgres", "a session with no database: %s", row)
+        find.expect(name in running and row["app_state"] == "active", "%s while the server ran %s: %s", name, running, row)
         find.expect(row["querysum"] == "select ?, count(*) from generate_series(?)", "%s", row["querysum"])
     find.close()
     check(seen["long"] > 50 and lacking < 0.4 * SLOW * sum(seen.values()), "seen: %s, without a statement: %d", seen, lacking)

@@ -17,13 +17,13 @@ WAYS = (("context_static",), ("context_program",), ("context_fixed",), ("context
         ("context_muslstatic",), ("context_muslprogram",), ("context_muslloader", "context_musl.so"))
 
 
-def context_start(ctx, way, changing=4):
+def context_start(ctx, way, changing=4, computing=0):
     """Starts a program: (process, {tid: kind}); None: it is not built here."""
     directory = directory_of(ctx)
     paths = [os.path.join(directory, name) for name in way]
     if not all(map(os.path.exists, paths)):
         return None
-    process = Process([paths[0], paths[1] if paths[1:] else "-", str(changing)])
+    process = Process([paths[0], paths[1] if paths[1:] else "-", str(changing), str(computing)])
     ctx.started.append(process)
     wait_until(lambda: process.out.endswith(b"\n") or process.code is not None, 20 * SLOW, "%s ready" % (way,))
     check(process.code is None, "%s: %s", way, process.err)
@@ -94,6 +94,38 @@ def context_of_threads(ctx):
                      if kinds.get(number(row, "tid")) == "steady"} ==
                     {("shop é", "instance-%d-%d" % (process.pid, generation)) for generation in (0, 1)}, "%s: another service: %s", name,
                     mine[-1])
+    find.close()
+
+
+@case
+def context_on_cpu(ctx):
+    """Each sample of a thread that computes has the trace and attributes that it had when its call's arguments were read, in the same
+    interrupt, or none, where that had none; by a distance from the thread pointer, and by a library's block. From 5.10 on. Where tsnap
+    itself took the thread's CPU no look finds it: with few CPUs these are many."""
+    started = [context_start(ctx, way, 0, 1) for way in (("context_program",), ("context_loader", "context_large.so"))]
+    if None in started:
+        raise Skip("the programs are not built")
+    tool = ctx.stream("-F", 100, "-p", ",".join(str(process.pid) for process, _ in started), columns=COLUMNS)
+    tool.wait_scans(int(800 * SLOW))
+    find, seen = Findings(), collections.Counter()
+    rows = tool.interrupt()
+    if "looks at CPUs" in tool.err:
+        raise Skip("no look at CPUs here")
+    for process, kinds in started:
+        for row in rows:
+            tid = number(row, "tid")
+            if kinds.get(tid) != "computes" or row["state"] != "ON" or row["syscall"] != "getpriority":
+                continue
+            value, got = int(row["arg2"], 16), (row["trace_id"], row["span_id"], row["context"])
+            if not got[0]:
+                find.expect(got == ("", "", ""), "a part of a record: %s", row)
+                seen[process.pid, "none" if value % 7 == 0 else "lost"] += 1
+                continue
+            find.expect(value % 7 and got == ("%016x%016x" % (tid, value), "%016x" % value, "method=GET, route=/n/%d" % value),
+                        "%s while it computed for %d", got, value)
+            seen[process.pid, "right"] += 1
+        right, lost = seen[process.pid, "right"], seen[process.pid, "lost"]
+        find.expect(right > 30 and seen[process.pid, "none"] and lost < 4 * right, "%s", seen)
     find.close()
 
 

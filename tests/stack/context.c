@@ -2,17 +2,18 @@
 /* Publishes OpenTelemetry's process and thread context (OTEP 4719 and 4947), from threads in known
  * states, so that what a reader should see of each is known.
  *
- * context [LIBRARY [COUNT]]: LIBRARY has the variable, and is loaded when the program runs; "-":
- * the program is linked with it, or has it itself. COUNT: threads that change their context all the
- * time. Prints "ready TID:KIND ...", and ends with its input. Each line of input publishes the
- * process context anew.
+ * context [LIBRARY [COUNT [COMPUTING]]]: LIBRARY has the variable, and is loaded when the program
+ * runs; "-": the program is linked with it, or has it itself. COUNT: threads that change their
+ * context all the time; COMPUTING: those that do so and never wait. Prints "ready TID:KIND ...",
+ * and ends with its input. Each line of input publishes the process context anew.
  *
  * steady: trace 16 digits of the tid, twice, span the tid + 1, attributes method=GET and
  * route=/tid/TID, of which an earlier value is there, too. silent: the thread has never used the
  * variable. cleared: it is NULL. invalid: the record is not valid, or has another value that
  * readers must not take. pointer, record: the thread changes its variable, or one record: it waits
  * for a futex with its number as the value expected, the trace has tid and number, the span the
- * number; where the number is a multiple of 7, the thread waits without a valid context.
+ * number; where the number is a multiple of 7, the thread waits without a valid context. computes:
+ * as record, but the thread has its number as the third argument of getpriority, again and again.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -219,6 +220,8 @@ static void sleep_once(unsigned int how)
 
 static const char *const kinds[] = {"steady", "steady",	 "steady", "steady",
 				    "silent", "cleared", "invalid"};
+static const char *const changing_kinds[] = {"", "pointer", "record", "computes"};
+#define COMPUTES 3
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 struct subject {
@@ -271,14 +274,17 @@ static void changing_run(struct subject *subject)
 		snprintf(route, sizeof(route), "/n/%u", i);
 		if (i % 7)
 			record_fill(record, tid, i, i, route);
-		else if (subject->changes == 2)
+		else if (subject->changes != 1)
 			record->valid = 0;
 		FENCE();
-		if (i % 7 || subject->changes == 2)
+		if (i % 7 || subject->changes != 1)
 			*variable = record;
 		FENCE();
 		word = i;
-		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, i, &limit, NULL, 0);
+		for (int calls = 0; subject->changes == COMPUTES && calls < 20000; calls++)
+			syscall(SYS_getpriority, 0, 0, i);
+		if (subject->changes != COMPUTES)
+			syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, i, &limit, NULL, 0);
 	}
 }
 
@@ -306,7 +312,8 @@ static struct record *volatile *variable_named(void)
 int main(int argc, char **argv)
 {
 	unsigned int changing = argc > 2 ? (unsigned int)atoi(argv[2]) : 4,
-		     count = 4 * KINDS + changing;
+		     computing = argc > 3 ? (unsigned int)atoi(argv[3]) : 0,
+		     count = 4 * KINDS + changing + computing;
 	struct subject *subjects = calloc(count, sizeof(*subjects));
 	pthread_attr_t small;
 	char line[64];
@@ -332,10 +339,10 @@ int main(int argc, char **argv)
 		struct subject *subject = &subjects[i];
 
 		subject->number = i;
-		subject->changes = i < 4 * KINDS ? 0 : 1 + i % 2;
-		subject->kind = !subject->changes	? kinds[i / 4]
-				: subject->changes == 1 ? "pointer"
-							: "record";
+		subject->changes = i < 4 * KINDS	       ? 0
+				   : i >= 4 * KINDS + changing ? COMPUTES
+							       : 1 + i % 2;
+		subject->kind = subject->changes ? changing_kinds[subject->changes] : kinds[i / 4];
 		if (pthread_create(&subject->thread, &small, subject_run, subject))
 			return 1;
 	}

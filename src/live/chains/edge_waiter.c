@@ -69,7 +69,7 @@ static void looked_fill(struct live_context *context, struct edge_looked *looked
 	if (needs & NEED_QUERY && !slept_on(context, &looked->record)) {
 		sample->app.query = NULL;
 		apps_fill_running(lookup_apps(context->lookup), sample, needs & NEED_QUERY,
-				  context->now.scan_time.now_ns);
+				  context->now.scan_time.now_ns, &(struct app_look){0});
 	}
 }
 

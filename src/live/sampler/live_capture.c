@@ -20,6 +20,7 @@ void live_capture_done(struct live_capture *capture)
 	free(capture->ticks);
 	free(capture->offline);
 	free(capture->irqs);
+	free(capture->memory);
 	block_flights_done(&capture->block);
 	cpu_samples_done(&capture->looked);
 	kept_taken_done(&capture->kept);
@@ -207,6 +208,20 @@ static void gone_add(struct live_capture *capture, uint32_t key)
 	capture->gone[capture->gone_count++] = key;
 }
 
+/* Reads what the looks read in the memory of threads. */
+static void memory_take(struct capturer *capturer)
+{
+	struct live_capture *capture = capturer->capture;
+	struct kernel *kernel = capturer->wants.kernel;
+
+	if (!capture->memory)
+		capture->memory =
+			memory_get((size_t)kernel->host.cpus_possible * sizeof(*capture->memory));
+	if (!kernel_memory_read(kernel, capture->memory))
+		memset(capture->memory, 0,
+		       (size_t)kernel->host.cpus_possible * sizeof(*capture->memory));
+}
+
 /* Looks at the wanted CPUs: a thread that is on one is looked at there. */
 static void cpus_look(struct capturer *capturer)
 {
@@ -215,6 +230,8 @@ static void cpus_look(struct capturer *capturer)
 	cpu_sampler_look(capturer->wants.cpu_stacks, capturer->wanted_cpus);
 	capture->scan_time.tick_count =
 		kernel_ticks_read(capturer->wants.kernel, capturer->wanted_cpus, capture->ticks);
+	if (capturer->wants.memory)
+		memory_take(capturer);
 	for (int cpu = 0; cpu < capture->scan_time.tick_count; cpu++)
 		capturer->seen[cpu] =
 			(struct cpu_seen){capture->ticks[cpu].tick_ns, capture->ticks[cpu].tid};

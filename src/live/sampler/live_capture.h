@@ -77,6 +77,7 @@ struct live_capture {
 	unsigned char *offline;	    /* memory of scan_time.offline */
 	int64_t time_us;	    /* scan time in UTC */
 	struct irq_seen *irqs;	    /* one per possible CPU; NULL: not wanted */
+	struct memory_look *memory; /* likewise, of the same looks as ticks */
 	struct block_flights block; /* requests in flight, where they are wanted */
 	/* stacks of threads that ran, where stacks are wanted */
 	struct cpu_samples looked;
@@ -102,6 +103,7 @@ struct capture_wants {
 	bool registers;		      /* registers, which show system calls */
 	bool block;		      /* requests in flight */
 	bool irqs;		      /* interrupts that CPUs handle */
+	bool memory;		      /* what looks read in the memory of threads */
 	bool block_batch;	      /* requests are read by one call */
 	int64_t period_ns;	      /* period of scans */
 	uint32_t own_pid, keeper_pid; /* tsnap's own processes, which are left out */

@@ -389,6 +389,10 @@ static bool lookup_lasting(struct live_context *context, const struct thread_sta
 		context->later_lookups += sample->call.nr != ABSENT;
 	}
 	lookup_fill(context->lookup, sample, hint, needs, context->now.scan_time.now_ns);
+	/* the words of a thread that tsnap took the CPU from: it must not have one again */
+	if (runs && memcmp(&app, &sample->app, sizeof(app)) != 0 &&
+	    !episode_lasts(context, record, false))
+		sample->app = app;
 	if (!(needs & NEEDS_READ) ||
 	    (!memcmp(&file, &sample->file, offsetof(struct sample_fd, serves)) &&
 	     !memcmp(&app, &sample->app, sizeof(app)) && net.word == sample->net.word &&
@@ -415,12 +419,31 @@ static bool lookup_lasting(struct live_context *context, const struct thread_sta
 	return false;
 }
 
+/* Fills what is known of a thread's words although it runs, or has run. */
+static void running_words_fill(struct live_context *context, const struct thread_state *record,
+			       struct sample *sample, uint64_t needs)
+{
+	const struct live_scan_time *scan_time = &context->now.scan_time;
+	const struct live_capture *capture = context->now.capture;
+	const struct cpu_tick *tick = capture && capture->memory && sample->now.state == STATE_ON
+					      ? record_tick(record, scan_time)
+					      : NULL;
+	const struct memory_look *memory = tick ? &capture->memory[tick - scan_time->ticks] : NULL;
+	struct app_look look = {0};
+
+	if (memory && memory->tick_ns == tick->tick_ns && memory->tid == tick->tid)
+		look = (struct app_look){memory->data, memory->bytes};
+	apps_fill_running(lookup_apps(context->lookup), sample, needs, scan_time->now_ns, &look);
+}
+
 void episode_lookup(struct live_context *context, const struct thread_state *record,
 		    struct sample *sample, const struct lookup_hint *hint, uint64_t needs)
 {
-	if (!lookup_lasting(context, record, sample, hint, needs) || sample->now.state == STATE_ON)
-		apps_fill_running(lookup_apps(context->lookup), sample, needs,
-				  context->now.scan_time.now_ns);
+	const struct sample_app app = sample->app;
+
+	if (!lookup_lasting(context, record, sample, hint, needs) ||
+	    (sample->now.state == STATE_ON && !memcmp(&app, &sample->app, sizeof(app))))
+		running_words_fill(context, record, sample, needs);
 }
 
 void episode_seed_call(struct live_context *context, const struct thread_state *record,

@@ -29,10 +29,8 @@ bool record_is_kthread(const struct thread_state *record)
 	return record->identity.task_flags & kernel_thread_flags();
 }
 
-/* Finds the clock's look at the thread since it came on a CPU; if it has left that, a look since
- * the scan time and before it left. */
-static const struct cpu_tick *tick_of(const struct thread_state *record,
-				      const struct live_scan_time *scan_time)
+const struct cpu_tick *record_tick(const struct thread_state *record,
+				   const struct live_scan_time *scan_time)
 {
 	const struct thread_sched *sched = &record->sched;
 
@@ -138,7 +136,8 @@ enum thread_state_kind record_state(const struct thread_state *record,
 	if (sched->exit_state & EXIT_ZOMBIE_BIT)
 		return STATE_ZOMBIE;
 	if (sched->on_cpu && is_seed(sched)) /* runnable */
-		return tick_of(record, scan_time) || !scan_time->tick_count ? STATE_ON : STATE_RQ;
+		return record_tick(record, scan_time) || !scan_time->tick_count ? STATE_ON
+										: STATE_RQ;
 	if (sched->on_cpu && in_ns <= scan_time->now_ns) {
 		*ambiguous = is_replaced(record, scan_time);
 		return STATE_ON;
@@ -235,7 +234,7 @@ static const uint64_t *registers_of(const struct thread_state *record,
 				    const struct live_scan_time *scan_time,
 				    enum thread_state_kind state, uint64_t *looked_ns)
 {
-	const struct cpu_tick *tick = state == STATE_ON ? tick_of(record, scan_time) : NULL;
+	const struct cpu_tick *tick = state == STATE_ON ? record_tick(record, scan_time) : NULL;
 
 	*looked_ns = tick ? tick->tick_ns : UINT64_MAX;
 	if (tick)

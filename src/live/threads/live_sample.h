@@ -81,6 +81,11 @@ static inline bool record_replaced(const struct thread_state *record, uint64_t l
 	return look_ns >= record->sched.in_ns && look_tid != record->identity.tid;
 }
 
+/* The look at the thread's CPU since it came there, in scan_time->ticks; if it has left that, a
+ * look since the scan time and before it left. NULL: there was none. */
+const struct cpu_tick *record_tick(const struct thread_state *record,
+				   const struct live_scan_time *scan_time);
+
 bool record_is_kthread(const struct thread_state *record);
 
 /* True if only a wake-up can change what the thread does: then it is enough to notice when it is
