@@ -205,7 +205,7 @@ void group_table_add_again(struct group_table *table, const struct sample *sampl
 {
 	struct group_share *found = &table->split->shares[share];
 
-	group_table_fold_into(table, found->group, sample, 1, ABSENT);
+	group_table_fold_into(table, found->group, sample, sample_scans(sample), ABSENT);
 	share_add(table, found, sample, began);
 }
 

@@ -56,8 +56,8 @@ struct sample_scan {
 	int64_t time_us;   /* UTC */
 	int64_t weight_us; /* time that the sample stands for: since the previous scan */
 	/* skipped scans that the sample stands for, too: weight_us has their time (struct source,
-	 * sums_up). Not a column */
-	uint32_t repeats;
+	 * sums_up), or other threads (shares). Not a column */
+	int64_t repeats;
 	/* Samples of a recording with the same number have all ROLE_KEY columns in common, except
 	 * timestamp, cpu and waker_tid; 0: not known. Not a column */
 	uint32_t alike;
@@ -253,10 +253,10 @@ struct sample {
 	struct proc_values *proc_values;
 };
 
-/* Number of scans that a sample stands for. */
+/* Number of scans, or of threads in one, that a sample stands for. */
 static inline int64_t sample_scans(const struct sample *sample)
 {
-	return 1 + (int64_t)sample->scan.repeats;
+	return 1 + sample->scan.repeats;
 }
 
 /* A sample with all fields absent. */

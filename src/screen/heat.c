@@ -82,9 +82,10 @@ static void heat_sample(void *to, const struct sample *sample)
 
 	if (!filter_accepts(&heating->filter, sample))
 		return;
-	heating->threads++;
+	heating->threads += sample_scans(sample);
 	if (!heating->heat->of_threads && sample->now.state_us != ABSENT)
-		cell_add(heating->heat, sample->scan.time_us, sample->now.state_us, 1);
+		cell_add(heating->heat, sample->scan.time_us, sample->now.state_us,
+			 sample_scans(sample));
 }
 
 /* Moves the map's columns to the newest scan: cells that are still in the map keep their counts;

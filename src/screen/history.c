@@ -137,7 +137,7 @@ static void sample_keep(struct coarsening *coarse, const struct sample *sample,
 	struct sample kept = *sample;
 
 	if (kept.scan.weight_us != ABSENT)
-		kept.scan.weight_us = scan->weight_us;
+		kept.scan.weight_us = scan->weight_us * sample_scans(sample);
 	if (left->any)
 		sample_sums_add(&kept.sums, &left->who.sums);
 	left->any = false;
@@ -348,19 +348,22 @@ static struct history_chunk *chunk_for(struct history *history, int64_t time_us)
 
 static void band_add(struct history_scan *scan, const struct sample *sample)
 {
+	uint32_t threads = (uint32_t)sample_scans(sample);
+
 	switch (sample->now.state) {
 	case STATE_RQ:
-		scan->band[BAND_RQ]++;
+		scan->band[BAND_RQ] += threads;
 		return;
 	case STATE_DISK:
-		scan->band[BAND_DISK]++;
+		scan->band[BAND_DISK] += threads;
 		return;
 	case STATE_SLEEP:
-		scan->band[BAND_WORK] += sample->wait.why && wait_class_works(sample->wait.why);
+		if (sample->wait.why && wait_class_works(sample->wait.why))
+			scan->band[BAND_WORK] += threads;
 		return;
 	case STATE_ON:
 	case ABSENT: /* samples without a state count as active */
-		scan->band[BAND_ON]++;
+		scan->band[BAND_ON] += threads;
 		return;
 	default:
 		return;

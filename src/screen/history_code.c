@@ -148,7 +148,8 @@ enum history_expected {
 	EXPECT_SAME, /* unchanged */
 	EXPECT_STAY, /* grown by the time between the scans while the thread's state is the same */
 	EXPECT_NONE, /* weight of the scan if the thread is in the number's state, else 0 */
-	EXPECT_WEIGHT, /* weight of the scan, even after an absent one */
+	EXPECT_WEIGHT, /* weight of the scan for each thread that the sample stands for, even after
+			  an absent one */
 };
 
 /* Numbers of a sample that change from scan to scan. state: the one that gets the scan's weight,
@@ -160,6 +161,7 @@ static const struct history_number {
 	enum history_expected way;
 	int64_t state;
 } history_numbers[] = {
+	NUMBER(scan.repeats,   EXPECT_SAME,   -1), /* before the weight that is expected by it */
 	NUMBER(scan.weight_us, EXPECT_WEIGHT, -1),
 	NUMBER(now.state_us,   EXPECT_STAY,   -1),
 	NUMBER(call.us,        EXPECT_STAY,   -1),
@@ -180,7 +182,7 @@ static const struct history_number {
 };
 /* clang-format on */
 #define NUMBER_COUNT (sizeof(history_numbers) / sizeof(history_numbers[0]))
-#define PRESENT_ALWAYS 1u /* bit of weight_us */
+#define PRESENT_ALWAYS 2u /* bit of weight_us */
 
 /* Columns whose values differ in every call, or that only single events have. */
 static bool is_left_out(const struct column *column)
@@ -330,6 +332,7 @@ static int64_t plus(int64_t a, int64_t b)
 struct expecting {
 	int64_t elapsed_us; /* time since the thread's previous sample */
 	int64_t weight_us;  /* weight of the scan */
+	int64_t threads;    /* that the sample stands for */
 	int64_t state;
 	bool stays; /* the thread goes on with what it did at its previous sample */
 };
@@ -339,7 +342,7 @@ static int64_t expected_of(const struct history_number *of, int64_t number,
 			   const struct expecting *by)
 {
 	if (of->way == EXPECT_WEIGHT)
-		return by->weight_us;
+		return (int64_t)((uint64_t)by->weight_us * (uint64_t)by->threads);
 	if (number == ABSENT || of->way == EXPECT_SAME)
 		return number;
 	if (of->way == EXPECT_NONE)
@@ -438,6 +441,7 @@ void history_encode(struct history_chunk *chunk, struct history_texts *texts,
 	const struct expecting of = {
 		.elapsed_us = minus(scan->time_us, last->sample.scan.time_us),
 		.weight_us = scan->weight_us,
+		.threads = sample_scans(sample),
 		.state = sample->now.state,
 		.stays = stays,
 	};
@@ -500,6 +504,7 @@ const struct sample *history_decode(const struct history_chunk *chunk, struct hi
 		int i = __builtin_ctz(present);
 		int64_t *number = number_at(sample, history_numbers[i].offset);
 
+		of.threads = sample_scans(sample);
 		*number = expected_of(&history_numbers[i], *number, &of);
 		if (bits >> i & 1)
 			*number = difference_read(bytes, at, *number);

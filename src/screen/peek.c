@@ -50,7 +50,8 @@ static void count_sample(void *to, const struct sample *sample, uint64_t *memo)
 		return;
 	if (!*memo || !counting->remembers)
 		*memo = filter_accepts(counting->filter, sample) ? 2 : 1;
-	counting->counts->samples[counting->step] += *memo == 2;
+	if (*memo == 2)
+		counting->counts->samples[counting->step] += sample_scans(sample);
 }
 
 /* Keeps the counts if the same filter and steps are counted again, moved by the steps that have
@@ -149,13 +150,13 @@ static void peek_sample(void *to, const struct sample *sample)
 
 	if (!filter_accepts(&peeking->filter, sample))
 		return;
-	peeking->tally.samples++;
+	peeking->tally.samples += sample_scans(sample);
 	if (peeking->times) {
 		weight_us = exact_sample_us(peeking->times, sample);
 		peeking->tally.shared_us = sum(peeking->tally.shared_us, weight_us);
 	}
 	for (size_t i = 0; i < GROUPS_COUNT; i++)
-		group_table_fold(&peeking->groups[i], sample, 1, weight_us);
+		group_table_fold(&peeking->groups[i], sample, sample_scans(sample), weight_us);
 }
 
 static void peek_account(void *to, const struct sample *account)

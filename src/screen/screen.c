@@ -38,7 +38,7 @@ struct screen {
 	int64_t answered_ns;
 	bool redraw;
 	int signal_fd, wake_fd;
-	atomic_bool ended, stop;
+	atomic_bool ended, stop, of_threads;
 	pthread_mutex_t lock;
 	struct shown_source reported; /* guarded by the lock */
 	struct screen_wish wish;      /* guarded by the lock */
@@ -77,6 +77,7 @@ static void screen_fill(struct screen *screen, bool due)
 	if (!due && !question_differs(&screen->answered, &view->now))
 		return;
 	reported_take(screen);
+	screen->of_threads = question_is_of_threads(&view->now);
 	screen->answered = view->now;
 	screen->answered_ns = clock_monotonic_ns();
 	shown_fill(&screen->shown, screen->history, &view->now,
@@ -258,6 +259,11 @@ bool screen_wants(struct screen *screen, struct screen_wish *wish)
 	*wish = screen->wish;
 	pthread_mutex_unlock(&screen->lock);
 	return wants;
+}
+
+bool screen_is_of_threads(const struct screen *screen)
+{
+	return screen->of_threads;
 }
 
 bool screen_ended(const struct screen *screen)

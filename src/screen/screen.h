@@ -36,6 +36,8 @@ struct screen_wish {
 };
 /* True if there is a new wish since the last call. */
 bool screen_wants(struct screen *screen, struct screen_wish *wish);
+/* Returns question_is_of_threads() of what is shown. */
+bool screen_is_of_threads(const struct screen *screen);
 /* True if the user has ended the screen. */
 bool screen_ended(const struct screen *screen);
 /* Ends the thread and restores the terminal. */

@@ -176,7 +176,7 @@ static void tally_sample(struct tally *tally, const struct sample *sample)
 {
 	const struct state_row *state = state_row(sample->now.state);
 
-	tally->samples++;
+	tally->samples += sample_scans(sample);
 	tally->active += !state || state->active;
 }
 

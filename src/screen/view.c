@@ -79,6 +79,25 @@ int question_filter(const struct question *question, struct filter *filter, stru
 	return query_filter(&query, filter, e);
 }
 
+static bool is_of_thread(const struct column *column)
+{
+	return column->offset == offsetof(struct sample, thread.tid);
+}
+
+bool question_is_of_threads(const struct question *question)
+{
+	struct filter filter = {0};
+	struct error unsaid = {0};
+	bool of_threads = !question_filter(question, &filter, &unsaid) &&
+			  expression_reads(&filter.expression, is_of_thread);
+
+	for (size_t i = 0; i < question->list.count; i++)
+		of_threads |= is_of_thread(question->list.items[i]);
+	filter_done(&filter);
+	error_done(&unsaid);
+	return of_threads;
+}
+
 bool question_differs(const struct question *a, const struct question *b)
 {
 	return a->list.count != b->list.count ||

@@ -146,6 +146,9 @@ void view_say(struct view *view, bool failed, const char *format, ...)
 /* The filter of the question; to be ended with filter_done(). 0, or -EINVAL with e. */
 int question_filter(const struct question *question, struct filter *filter, struct error *e);
 
+/* True if the question tells threads of a process apart, by a column or by its filter. */
+bool question_is_of_threads(const struct question *question);
+
 /* True if the questions of the two differ, so that shown_fill() is due. */
 bool question_differs(const struct question *a, const struct question *b);
 

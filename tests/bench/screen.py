@@ -67,6 +67,12 @@ class Screen(Processes):
         self.read(0.05)
         return 1000 * taken
 
+    def used(self, seconds, cpu_s):
+        """Percent of a CPU that it uses in so much time, by a function that returns its CPU time so far."""
+        begun, before = time.monotonic(), cpu_s()
+        self.read(seconds)
+        return 100 * (cpu_s() - before) / (time.monotonic() - begun)
+
     def screen_cpu_s(self):
         """CPU time of the screen's thread and of the thread that copies scans: of all threads except the main one of each process."""
         return sum(int(read("/proc/%s/task/%s/schedstat" % thread).split()[0]) for thread in self.threads() if len(set(thread)) > 1) / 1e9
@@ -100,20 +106,14 @@ def bench_screen(options):
     say("screen: CPU")
     with Screen(options, "-i", str(REFRESH_S)) as screen:
         screen.read(3)
-        begun, before = time.monotonic(), screen.screen_cpu_s()
-        screen.read(options.scan_s * 2)
-        taken = (screen.screen_cpu_s() - before) / (time.monotonic() - begun)
-        rows.append(Row("CPU of the screen's thread, a refresh in 2 s", "tsnap", 100 * taken, "%", aim=1,
-                        remark="and of the thread that copies scans"))
+        rows.append(Row("CPU of the screen's thread, a refresh in 2 s", "tsnap", screen.used(options.scan_s * 2, screen.screen_cpu_s),
+                        "%", aim=1, remark="and of the thread that copies scans"))
         rows.append(Row("resident memory of --top, after half a minute", "tsnap", screen.memory()[0] / 1e6, "MB"))
     say("screen: CPU, %d active threads" % ASKING)
     with Held(options, "served", "threads=%d" % ASKING), Screen(options) as screen:
         screen.read(3)
-        begun, before = time.monotonic(), screen.cpu_s()
-        screen.read(options.scan_s * 2)
-        taken = (screen.cpu_s() - before) / (time.monotonic() - begun)
-        rows.append(Row("CPU of --top, all of it, %d threads that ask a server" % ASKING, "tsnap", 100 * taken, "%", aim=3,
-                        remark="20 Hz, with the findings"))
+        rows.append(Row("CPU of --top, all of it, %d threads that ask a server" % ASKING, "tsnap",
+                        screen.used(options.scan_s * 2, screen.cpu_s), "%", aim=3, remark="20 Hz, with the findings"))
     say("screen: history")
     runs = [path(options, "million") for _ in range(options.rounds)]
     low, middle, high = quartiles(runs)

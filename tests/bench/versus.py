@@ -3,7 +3,7 @@
 
     versus.py BEFORE AFTER [ROUNDS [PART...]]   two build trees; prints a Markdown table of medians, and of the second to the first
 
-Parts: operations starts scans reports; all, if none is named.
+Parts: operations starts scans reports screens; all, if none is named.
 """
 import importlib.machinery
 import importlib.util
@@ -15,6 +15,7 @@ import time
 
 sys.dont_write_bytecode = True
 from sampler import OPERATIONS, Crowd, Held, Interleaved, Report, Sampler  # noqa: E402
+from screen import Screen  # noqa: E402
 
 THREADS = 20000
 SERVED = 200
@@ -64,6 +65,21 @@ def reports(builds, rounds):
     return {"%% of a CPU, the default report, a server of %d threads, 20 Hz" % SERVED: [statistics.median(values) for values in costs]}
 
 
+def screens(builds, rounds):
+    """CPU of --top with its findings, all of it and of the threads that draw and copy, beside the same server."""
+    found = {words: [[], []] for words in ("all of it", "but the main thread")}
+    with Held(builds[1], "served", "threads=%d" % SERVED):
+        for _ in range(rounds):
+            for i, each in enumerate(builds):
+                with Screen(each) as screen:
+                    screen.read(5)
+                    drawn = screen.screen_cpu_s()
+                    found["all of it"][i].append(screen.used(SECONDS, screen.cpu_s))
+                    found["but the main thread"][i].append(100 * (screen.screen_cpu_s() - drawn) / SECONDS)
+    return {"%% of a CPU, --top, %d threads that ask a server, 20 Hz, %s" % (SERVED, words): [statistics.median(each) for each in both]
+            for words, both in found.items()}
+
+
 def starts(builds, rounds):
     times = [[], []]
     for _ in range(2 * rounds):
@@ -72,7 +88,7 @@ def starts(builds, rounds):
     return {"s from the start to the first sample": [statistics.median(values) for values in times]}
 
 
-PARTS = {part.__name__: part for part in (operations, starts, scans, reports)}
+PARTS = {part.__name__: part for part in (operations, starts, scans, reports, screens)}
 
 
 def main():

@@ -85,6 +85,19 @@ def top_as_text(ctx):
 
 
 @case
+def top_of_the_busy(ctx):
+    """Of 200 threads that are served 30 times a second a screen has some in each scan, which stand for all; one of threads has all."""
+    workload, threads = ctx.workload("served", threads=200), 200
+    shown = {}
+    for columns in ("state", "tid"):
+        tool = ctx.plain("--top", "--text", "-n", 1, "--ascii", "-p", workload.tgid, "-g", columns, env=dict(os.environ, LINES="300"))
+        tool.finish_plain(0, START_S + 5 + STOP_S)
+        shown[columns] = [float(row) for row in re.findall(r"^ +(\d+\.\d\d) +\S+ +[\d.]+%", tool.out.decode("ascii"), re.M)]
+    check(0.85 * threads < sum(shown["state"]) < 1.05 * threads, "%s of %d threads", shown["state"], threads)
+    check(len(shown["tid"]) >= threads and sorted(shown["tid"])[-threads] > 0.8, "%s", shown["tid"])
+
+
+@case
 def top_on_a_screen(ctx):
     """Keys have effects, a terminal that is stopped for seconds costs no scan, and its modes are restored at the end."""
     workload = ctx.workload("sleep", call="nanosleep")

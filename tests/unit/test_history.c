@@ -26,6 +26,7 @@ static struct sample sample_of(int64_t thread, int64_t scan)
 
 	sample.scan.time_us = 1700000000000000 + scan * PERIOD_US;
 	sample.scan.weight_us = PERIOD_US + (int64_t)(dice % 3);
+	sample.scan.repeats = thread % 5 ? 0 : (int64_t)(dice % 7);
 	sample.thread.tid = 1000 + thread;
 	sample.thread.pid = 1000 + thread / 10 * 10;
 	snprintf(name, sizeof(name), "worker-%d", (int)(thread / 10));
@@ -58,6 +59,7 @@ static void scan_add(struct history *history, int64_t number)
 
 static void expect_same(const struct sample *a, const struct sample *b)
 {
+	assert_int_equal(a->scan.repeats, b->scan.repeats);
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
 		union value x, y;
@@ -302,7 +304,7 @@ static void times_add(void *to, const struct sample *sample)
 	times->dwait_us += sample->sums.dwait_us;
 	times->vcsw += sample->sums.vcsw;
 	times->weight_us += sample->scan.weight_us == ABSENT ? 0 : sample->scan.weight_us;
-	times->samples += sample->scan.weight_us != ABSENT;
+	times->samples += sample->scan.weight_us != ABSENT ? sample_scans(sample) : 0;
 }
 
 /* Adds a scan of so many of the threads, in turn. */
@@ -338,7 +340,8 @@ static struct times times_of(int64_t age_us)
 }
 
 /* Thinning: an old part has one scan a second, and no exact time is lost: threads only in left out
- * scans have accounts. Samples stand for the time of the scans that are left out. */
+ * scans have accounts. Samples stand for the time of the scans that are left out, also those that
+ * stand for several threads. */
 static void test_coarse(void **state)
 {
 	struct times fine = times_of(0), coarse = times_of(20 * 1000000ll);
@@ -358,6 +361,14 @@ static void peek(struct shown *shown, struct history *history, struct view *view
 	shown_peek(shown, view);
 }
 
+/* Returns how many samples in D the one of that thread and scan stands for. */
+static int64_t disk_samples(int64_t thread, int64_t scan)
+{
+	struct sample sample = sample_of(thread, scan);
+
+	return sample.now.state == STATE_DISK ? sample_scans(&sample) : 0;
+}
+
 /* The band of a peek that continues its counts, over chunks and as time passes, equals that of one
  * that begins anew. */
 static void test_peek_band(void **state)
@@ -374,7 +385,7 @@ static void test_peek_band(void **state)
 	for (int64_t scan = 0; scan < 1200; scan++) { /* three chunks, and 60 of 72 steps */
 		scan_add(history, scan);
 		for (int64_t i = 0; i < THREADS; i++)
-			expected += sample_of(i, scan).now.state == STATE_DISK;
+			expected += disk_samples(i, scan);
 		if (scan >= 900 && scan % 100 == 50)
 			peek(kept, history, view);
 	}

@@ -253,6 +253,7 @@ static void fields_are_columns(void **state)
 		AT(wait.before_us),   AT(proc_values),	    AT(sums.hardirq_us),
 		AT(sums.softirq_us),  AT(sums.steal_us),    AT(event.sent),
 		AT(event.received),   AT(event.connect_ns), AT(event.retransmits),
+		AT(scan.alike),
 	};
 
 	for (size_t offset = 0; offset < sizeof(struct sample); offset += 8) {

@@ -52,11 +52,15 @@ static bool sums_up(const struct episodes *episodes)
 
 /* Each sample needs a stack of its own, and without its chain nothing tells whether a blocker would
  * still be the same. */
+bool episodes_may_stand(const struct live_context *context)
+{
+	return keeps_samples(context) && !(context->wants.needs & NEEDS_STACKS) &&
+	       (context->wants.needs & NEEDS_CHAINS) != NEED_BLOCKER;
+}
+
 bool episodes_may_skip(const struct episodes *episodes, const struct live_context *context)
 {
-	return sums_up(episodes) && keeps_samples(context) &&
-	       !(context->wants.needs & NEEDS_STACKS) &&
-	       (context->wants.needs & NEEDS_CHAINS) != NEED_BLOCKER;
+	return sums_up(episodes) && episodes_may_stand(context);
 }
 
 /* True if a scan must have waits again, as the last one that had them was that long ago; notes it,

@@ -114,6 +114,8 @@ static inline void episodes_prefetch(const struct episodes *episodes, size_t at)
 		__builtin_prefetch(from + byte);
 }
 
+/* True if a sample may stand for others, by what is wanted of each. */
+bool episodes_may_stand(const struct live_context *context);
 /* True if scans may skip samples: their owner sums them up. */
 bool episodes_may_skip(const struct episodes *episodes, const struct live_context *context);
 /* True if this scan skips some episodes. */

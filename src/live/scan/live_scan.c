@@ -367,7 +367,7 @@ static void awake_take(struct live *live)
 	live->walk.scans++;
 	live->walk.shares = live->source.shares && live->walk.rounds > SHARED_ROUNDS &&
 			    live->context.period_ns <= SHARED_PERIOD_NS &&
-			    episodes_may_skip(&live->episodes, &live->context);
+			    episodes_may_stand(&live->context);
 	arrivals_note(live);
 	off_cpu_take(live);
 	live_batch_request(live);
