@@ -13,6 +13,7 @@ const struct report_part *const part_table[] = {
 				  them */
 	&stacks_part,
 	&chains_part,
+	&counted_findings_part, /* before those that it adds to */
 	&findings_part,
 	&earlier_findings_part,
 	&sleepers_part,

@@ -67,23 +67,21 @@ static bool recorded_take(void *state, struct report *report, const struct scan 
 	return false;
 }
 
-static const char *name_of(const struct finding *finding, enum finding_party party)
-{
-	const struct finding_name *first = finding_first(finding, party);
-
-	return first ? first->name : NULL;
-}
-
 void finding_entry_fill(struct finding_entry *entry, const struct finding *finding)
 {
+	/* others wait for whoever has a CPU or a disk just then */
+	bool blames = finding->row->of_roots || finding_row_of_counts(finding->row->name);
+	const struct finding_name *culprit = blames ? finding_first(finding, PARTY_CULPRITS) : NULL,
+				  *thing = finding_first(finding, PARTY_THINGS);
+
 	*entry = (struct finding_entry){
 		.finding = finding->row->name,
 		.certainty = finding_certainty(finding),
 		.time_us = finding->weight_us,
 		.longest_us = finding->longest_us,
-		/* others wait for whoever has a CPU or a disk just then */
-		.culprit = finding->row->of_roots ? name_of(finding, PARTY_CULPRITS) : NULL,
-		.thing = name_of(finding, PARTY_THINGS),
+		.culprit = culprit ? culprit->name : NULL,
+		.pid = culprit && culprit->pid != ABSENT ? culprit->pid : 0,
+		.thing = thing ? thing->name : NULL,
 	};
 }
 

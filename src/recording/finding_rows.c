@@ -15,6 +15,7 @@ static const struct row_column columns[] = {
 	{"time_us", ROW_NUMBER, offsetof(struct finding_entry, time_us)},
 	{"longest_us", ROW_NUMBER, offsetof(struct finding_entry, longest_us)},
 	{"culprit", ROW_TEXT, offsetof(struct finding_entry, culprit)},
+	{"pid", ROW_COUNT, offsetof(struct finding_entry, pid)},
 	{"thing", ROW_TEXT, offsetof(struct finding_entry, thing)},
 	{"text", ROW_TEXT, offsetof(struct finding_entry, text)},
 };

@@ -13,12 +13,13 @@
 #include "recording/csv_reader.h"
 
 #define FINDING_ROWS_HEADER \
-	"timestamp,begin,rank,finding,certainty,time_us,longest_us,culprit,thing,text"
+	"timestamp,begin,rank,finding,certainty,time_us,longest_us,culprit,pid,thing,text"
 
 struct finding_entry {
 	int64_t begin_us, end_us; /* of the time that it is about, UTC */
 	int64_t rank;		  /* from 1 on; 0: nothing was found in that time */
 	int64_t time_us, longest_us;
+	int64_t pid; /* of the culprit; 0: not known, or several */
 	/* texts are valid until the next one is read; "": not known */
 	const char *finding, *certainty;
 	const char *culprit, *thing; /* names of those with most time */

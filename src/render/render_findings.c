@@ -4,6 +4,7 @@
 #include "report/findings.h"
 #include "report/report.h"
 #include "render/render_rows.h"
+#include "base/clock.h"
 #include "report/value.h"
 #include "sample/waits_on.h"
 
@@ -21,10 +22,11 @@ enum names { NAMES_NONE, NAMES_UNTIMED, NAMES_ONE, NAMES_TWO };
 #define UNDER_PER_MILLE FINDING_SHARE_LEAST
 #define BRIEF_US (2 * US_PER_SECOND) /* times of such an interval have milliseconds */
 #define LOAD_WHOLE 1000		     /* hundredths: a load without decimals */
-#define FINDINGS_LEAST 3	     /* findings shown in a window of 24 lines */
-#define LINES_OF_FINDING 8	     /* lines of a larger window for each finding */
-#define ROWS_BESIDE 8		     /* rows that findings leave space for */
-#define LINES_BESIDE 7 /* what else goes on about findings and rows, with the shell's prompt */
+#define MINUTE_US (60 * US_PER_SECOND)
+#define FINDINGS_LEAST 3   /* findings shown in a window of 24 lines */
+#define LINES_OF_FINDING 8 /* lines of a larger window for each finding */
+#define ROWS_BESIDE 8	   /* rows that findings leave space for */
+#define LINES_BESIDE 7	   /* what else goes on about findings and rows, with the shell's prompt */
 
 /* What a word is about. */
 struct about {
@@ -674,6 +676,15 @@ static void parts_add(struct text *to, struct about *about, const char *part, si
 
 static void sentence_add(struct text *to, struct about *about, size_t columns)
 {
+	struct text line = {0};
+
+	if (about->finding->recorded) {
+		text_add_printable(&line, about->finding->recorded->text);
+		text_shorten(&line, columns);
+		text_add(to, text_string(&line), line.length);
+		text_done(&line);
+		return;
+	}
 	parts_add(to, about, about->finding->row->sentence, columns);
 }
 
@@ -714,6 +725,27 @@ static void command_add(struct text *to, const struct about *about)
 	text_done(&line);
 }
 
+/* Adds when the recorder found it: ", in 3 of 12 minutes: 14:05 to 14:20"; of several days with
+ * their dates. */
+static void recorded_times_add(struct text *line, const struct finding_recorded *recorded)
+{
+	char from[CLOCK_LOCAL_SIZE], until[CLOCK_LOCAL_SIZE];
+	bool brief = recorded->of_us < 2 * MINUTE_US;
+	int64_t unit_us = brief ? US_PER_SECOND : MINUTE_US;
+	int width = brief ? 8 : 5, at = CLOCK_LOCAL_TIME;
+
+	clock_format_local(recorded->from_us, from);
+	clock_format_local(recorded->until_us, until);
+	if (memcmp(from, until, CLOCK_LOCAL_TIME) != 0) {
+		width += at;
+		at = 0;
+	}
+	text_add_format(line, ", in %lld of %lld %s: %.*s to %.*s",
+			(long long)ratio(recorded->found_us, 1, unit_us),
+			(long long)ratio(recorded->of_us, 1, unit_us), brief ? "s" : "minutes",
+			width, from + at, width, until + at);
+}
+
 /* Adds how sure a finding is, its share, and the chain, cut to that many columns. */
 static void grounds_add(struct text *to, const struct about *about, size_t columns)
 {
@@ -726,6 +758,8 @@ static void grounds_add(struct text *to, const struct about *about, size_t colum
 		add_percent(&line, finding->weight_us, about->findings->total_us);
 		text_add_string(&line, " of the time");
 	}
+	if (finding->recorded)
+		recorded_times_add(&line, finding->recorded);
 	if (finding->chain && strstr(finding->chain, "> ")) {
 		text_add_string(&line, ": ");
 		text_add_printable(&line, finding->chain);
@@ -1152,6 +1186,10 @@ static void json_add_finding(struct text *out, struct about *about, size_t rank)
 	json_add_device(out, finding);
 	json_add_unread(out, finding->unread);
 	json_add_runtime(out, finding->runtime);
+	if (finding->recorded) {
+		json_add_number(out, "found_us", finding->recorded->found_us);
+		json_add_number(out, "recorded_us", finding->recorded->of_us);
+	}
 	if (finding->chain)
 		json_add_text(out, ",\"chain\":", finding->chain);
 	if (finding->before)

@@ -559,6 +559,14 @@ const struct finding_row *finding_row_find(const char *name)
 	return row;
 }
 
+const struct finding_row *finding_row_of_counts(const char *name)
+{
+	for (size_t i = 0; i < finding_row_count; i++)
+		if (finding_rows[i].takes == takes_none && !strcmp(finding_rows[i].name, name))
+			return &finding_rows[i];
+	return NULL;
+}
+
 void findings_describe(struct text *text)
 {
 	text_add_string(text, "\nFindings, for --findings and --when 'finding=NAME':\n");

@@ -773,6 +773,48 @@ static void runtimes_find(struct findings *findings, const char *name)
 	}
 }
 
+/* True if a finding of the row was made here. */
+static bool is_made(const struct findings *findings, const struct finding_row *row)
+{
+	for (size_t i = 0; i < findings->found.count; i++) {
+		const struct finding *finding = finding_at(findings, i);
+
+		if (finding->row == row && finding->held && !finding->recorded)
+			return true;
+	}
+	return false;
+}
+
+static void recorded_add(struct findings *findings, const struct finding_recorded *recorded)
+{
+	struct finding *added = finding_put(findings, recorded->row, recorded->key);
+	struct finding_name name = {.pid = ABSENT, .tid = ABSENT};
+
+	if (!added)
+		return;
+	*added = (struct finding){.row = recorded->row,
+				  .held = true,
+				  .longest_us = recorded->longest_us,
+				  .certain_us = recorded->certain ? 0 : -1,
+				  .recorded = recorded};
+	findings->count++;
+	name.name = recorded->culprit;
+	name.pid = recorded->pid;
+	if (name.name)
+		party_add(findings, added, PARTY_CULPRITS, name, name.name);
+	name = (struct finding_name){.name = recorded->thing, .pid = ABSENT, .tid = ABSENT};
+	if (name.name)
+		party_add(findings, added, PARTY_THINGS, name, name.name);
+}
+
+/* Adds what the recorder found by counts of its host, of kinds that were not found here. */
+static void recorded_find(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->recorded_count; i++)
+		if (!is_made(findings, findings->recorded[i].row))
+			recorded_add(findings, &findings->recorded[i]);
+}
+
 /* Finds what counts show, not samples. */
 static void counts_find(struct findings *findings, const struct tally *tally)
 {
@@ -808,6 +850,7 @@ static void counts_find(struct findings *findings, const struct tally *tally)
 	runtimes_find(findings, "goroutines");
 	runtimes_find(findings, "gc");
 	counted_add(findings, "unseen", findings->unseen_us, 0, none);
+	recorded_find(findings);
 }
 
 /* True if the finding is about the other end of a wait that was followed no farther. */

@@ -88,12 +88,26 @@ struct finding {
 	int64_t ages_us[FINDING_AGES]; /* time by the age of the request that is waited for */
 	/* of rows without a thread's time: events, and their rate per second in hundredths */
 	int64_t rate;
-	const struct source_io_limit *limit;  /* exhausted I/O limit of the device */
-	const struct source_quota *quota;     /* kernel's count of the group */
-	const struct source_device *device;   /* and of the device; NULL: not known */
-	const struct source_unread *unread;   /* and of the requests that nobody reads */
-	const struct source_runtime *runtime; /* what a JVM or a Go program counts */
+	const struct source_io_limit *limit;	 /* exhausted I/O limit of the device */
+	const struct source_quota *quota;	 /* kernel's count of the group */
+	const struct source_device *device;	 /* and of the device; NULL: not known */
+	const struct source_unread *unread;	 /* and of the requests that nobody reads */
+	const struct source_runtime *runtime;	 /* what a JVM or a Go program counts */
+	const struct finding_recorded *recorded; /* NULL: it was not recorded, but found here */
 	const char *before; /* when it was found before, in words; set by a part; NULL: not known */
+};
+
+/* A finding that the recorder made of what its host counts, for a replay: no sample shows it. Texts
+ * are its owner's; NULL: not known. */
+struct finding_recorded {
+	const struct finding_row *row;
+	uint64_t key; /* differs between findings of the row */
+	const char *culprit, *thing, *text;
+	int64_t pid; /* of the culprit; ABSENT: not known */
+	bool certain;
+	int64_t longest_us;
+	int64_t found_us, of_us; /* time of the steps that have it, and of all that are recorded */
+	int64_t from_us, until_us; /* begin of the first step that has it, end of the last, UTC */
 };
 
 /* What may be made too often. */
@@ -104,9 +118,12 @@ struct findings {
 	bool of_all; /* no process is left out, and one without an account was never awake */
 	struct group_table groups;
 	struct column_list list;
-	struct keyed processes;		 /* struct finding_process, by pid */
-	struct column_list unrecorded;	 /* columns that the recording lacks: set by the part */
-	struct keyed makers[MADE_COUNT]; /* struct finding_maker */
+	struct keyed processes;	       /* struct finding_process, by pid */
+	struct column_list unrecorded; /* columns that the recording lacks: set by the part */
+	/* what the recorder found; set by a part before they are filled; NULL: nothing */
+	const struct finding_recorded *recorded;
+	size_t recorded_count;
+	struct keyed makers[MADE_COUNT];		   /* struct finding_maker */
 	int64_t threads_first, threads_last, threads_jump; /* jump: largest between two scans */
 	int64_t threads_sum, thread_scans;
 	int64_t began_ns; /* clock_boot_ns() of the first of these scans */
@@ -132,6 +149,8 @@ extern const size_t finding_row_count;
 
 /* The first row of that name, which exists. */
 const struct finding_row *finding_row_find(const char *name);
+/* The row of that name whose findings are made of counts alone; NULL: there is none. */
+const struct finding_row *finding_row_of_counts(const char *name);
 /* Adds the list of findings for --list. */
 void findings_describe(struct text *text);
 

@@ -1,5 +1,6 @@
 """A JVM that stops its threads to collect garbage: how long, against the JVM's own log of its stops; and JVMs that hardly stop."""
 import glob
+import json
 import os
 import re
 import subprocess
@@ -96,7 +97,7 @@ def gc_of_small_heaps(ctx):
 
 @case
 def gc_in_recording(ctx):
-    """The findings of a recording know of a JVM's stops, too, of which no sample tells."""
+    """The findings of a recording know of a JVM's stops, too, of which no sample tells, and so does a replay of the whole."""
     jvm = Jvm(ctx, KEPT, "-Xmx64m", "-XX:+UseSerialGC")
     try:
         directory = ctx.temporary()
@@ -104,6 +105,14 @@ def gc_in_recording(ctx):
         found = [row for row in rows_of_files(directory, "findings") if row["finding"] == "gc"]
         check(any("java %d" % jvm.process.pid in row["text"] for row in found), "%s", found)
         print("# %s" % found[-1]["text"])
+        replay = ctx.plain("--replay", directory, "--findings", "--json")
+        replay.finish_plain(0, START_S + STOP_S)
+        told = [told for told in map(json.loads, replay.out.splitlines()) if told["finding"] == "gc" and "java %d" % jvm.process.pid in told["text"]]
+        check(len(told) == 1 and told[0]["text"] == found[-1]["text"] and told[0]["culprits"][0]["name"] == "java", "%s", told)
+        check(0.5 < told[0]["recorded_us"] / 1e6 / (SECONDS * SLOW) < 1.5 and told[0]["found_us"] == told[0]["recorded_us"], "%s", told[0])
+        replay = ctx.plain("--replay", directory, "--findings")
+        replay.finish_plain(0, START_S + STOP_S)
+        check(re.search(r"in (\d+) of \1 s: ", replay.out.decode()), "%s", replay.out.decode())
     finally:
         jvm.end()
 

@@ -155,7 +155,7 @@ def unread_by_nobody(ctx):
 
 @case
 def unread_in_recording(ctx):
-    """The findings of a recording have the port."""
+    """The findings of a recording have the port, and so does a replay of the whole."""
     server = Server("accepting")
     try:
         server.ask(POOL)
@@ -166,6 +166,10 @@ def unread_in_recording(ctx):
         found = [row for row in rows_of_files(directory, "findings") if row["thing"] == "tcp :%d" % server.port]
         check(found and all(row["finding"] == "unread" for row in found), "%s", found)
         check("6 requests" in found[-1]["text"] and "python3 %d" % server.process.pid in found[-1]["text"], "%s", found[-1]["text"])
+        for args, told in ((["--findings"], True), (["--findings", "-c", "no such name"], False)):
+            replay = ctx.plain("--replay", directory, *args)
+            replay.finish_plain(0, START_S + STOP_S)
+            check((found[-1]["text"] in replay.out.decode()) == told, "%s: %s", args, replay.out.decode())
     finally:
         server.end()
 

@@ -27,11 +27,11 @@ static ssize_t bytes_read(struct csv_input *input, char *bytes, size_t size, str
 /* What was read, as text: a line for each. */
 static void entry_take(void *to, const struct finding_entry *entry)
 {
-	text_add_format(to, "%lld %lld %lld %s %s %lld %lld %s %s: %s\n",
+	text_add_format(to, "%lld %lld %lld %s %s %lld %lld %s %lld %s: %s\n",
 			(long long)entry->begin_us, (long long)entry->end_us,
 			(long long)entry->rank, entry->finding, entry->certainty,
 			(long long)entry->time_us, (long long)entry->longest_us, entry->culprit,
-			entry->thing, entry->text);
+			(long long)entry->pid, entry->thing, entry->text);
 }
 
 static void assert_read(const char *rows, const char *expected)
@@ -57,6 +57,7 @@ static void what_is_written_is_read(void **state)
 		.finding = "lock",
 		.certainty = "certain",
 		.culprit = "a\"b,c",
+		.pid = 4711,
 		.text = "3.0 x wait for \"it\", which sleeps",
 	};
 	struct text rows = {0};
@@ -67,8 +68,8 @@ static void what_is_written_is_read(void **state)
 	finding_row_add(&rows, &(struct finding_entry){.begin_us = 0, .end_us = 1000000});
 	assert_read(text_string(&rows),
 		    "1763650800000000 1763650860000000 2 lock certain 9223372036854775807 7 "
-		    "a\"b,c : 3.0 x wait for \"it\", which sleeps\n"
-		    "0 1000000 0   0 0  : \n");
+		    "a\"b,c 4711 : 3.0 x wait for \"it\", which sleeps\n"
+		    "0 1000000 0   0 0  0 : \n");
 	text_done(&rows);
 }
 
@@ -84,8 +85,8 @@ static void what_cannot_be_read_is_skipped(void **state)
 		    "timestamp,begin,rank,finding\n"
 		    "\"2025-11-20T15:02:00.000000Z\",\"2025-11-20T15:01:00.000000Z\",-1,\"disk\"\n"
 		    "\"2025-11-20T15:02:00.000000Z\",\"2025-11-20T15:01:00.000000Z\",1,\"lock\"\n",
-		    "1763650800000000 1763650860000000 0 disk  0 0  : \n"
-		    "1763650860000000 1763650920000000 1 lock  0 0  : \n");
+		    "1763650800000000 1763650860000000 0 disk  0 0  0 : \n"
+		    "1763650860000000 1763650920000000 1 lock  0 0  0 : \n");
 }
 
 int main(void)
