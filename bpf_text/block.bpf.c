@@ -10,6 +10,7 @@
 #define REQUEST_OP_MASK 0xffu /* REQ_OP_MASK */
 
 BPF_TABLE("hash", struct block_key, struct block_request, ts_block, BLOCK_MAX);
+BPF_TABLE("hash", __u32, struct disk_times, ts_disks, DISKS_MAX);
 
 static inline void request_put(struct block_key *key, struct block_request *request)
 {
@@ -134,6 +135,33 @@ static inline void request_issued(struct block_key *key, struct block_request *k
 		REQUEST_COUNT(request, LATENCY_BLOCKQ, request->queue_ns, now_ns);
 }
 
+static inline struct disk_times *disk_make(__u32 *dev)
+{
+	struct disk_times fresh = {};
+
+	ts_disks.insert(dev, &fresh);
+	return ts_disks.lookup(dev);
+}
+
+/* Counts a read or write that has ended, as /proc/diskstats does, which has no more than sums. */
+static inline void disk_count(struct block_request *request, __u64 end_ns)
+{
+	__u32 dev = request->dev;
+	__u64 from_ns = request->queue_ns ? request->queue_ns : request->issue_ns, bucket;
+	struct disk_times *times;
+
+	if (request->op != BLOCK_READ && request->op != BLOCK_WRITE)
+		return;
+	times = ts_disks.lookup(&dev);
+	if (!times)
+		times = disk_make(&dev);
+	if (!times)
+		return;
+	bucket = latency_bucket(end_ns - from_ns);
+	asm volatile("%0 &= 31" : "+r"(bucket)); /* as in latency_add_amount() */
+	__sync_fetch_and_add(&times->buckets[bucket], 1);
+}
+
 static inline void request_done(struct block_key *key)
 {
 	struct block_request *request = ts_block.lookup(key);
@@ -145,6 +173,7 @@ static inline void request_done(struct block_key *key)
 	if (request->issue_ns) {
 		now_ns = bpf_ktime_get_ns();
 		REQUEST_COUNT(request, LATENCY_BLOCK, request->issue_ns, now_ns);
+		disk_count(request, now_ns);
 	}
 	ts_block.delete(key);
 }

@@ -41,6 +41,14 @@ struct block_request {
 	char comm[THREAD_COMM_SIZE];
 };
 
+/* Reads and writes of a disk that have ended since the programs were attached, by the time from
+ * when they were made, or where that was not seen, issued: buckets as in latency.h. By
+ * block_request.dev. */
+#define DISKS_MAX 64
+struct disk_times {
+	__u32 buckets[LATENCY_BUCKETS];
+};
+
 _Static_assert(sizeof(struct block_request) == 64, "block_request has no holes");
 
 #endif

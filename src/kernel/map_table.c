@@ -22,6 +22,7 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 	[KERNEL_MAP_STACK_REQUESTS] = {"ts_stack_reqs", sizeof(struct stack_request),
 				       ENTRIES_FIXED},
 	[KERNEL_MAP_BLOCK] = {"ts_block", sizeof(struct block_request), ENTRIES_FIXED},
+	[KERNEL_MAP_DISKS] = {"ts_disks", sizeof(struct disk_times), ENTRIES_FIXED},
 	[KERNEL_MAP_SLOTS_ONE] = {"ts_slots_one", sizeof(struct latency_slot), ENTRIES_PER_CPU},
 	[KERNEL_MAP_SLOTS_TWO] = {"ts_slots_two", sizeof(struct latency_slot), ENTRIES_PER_CPU},
 	[KERNEL_MAP_EVENTS] = {"ts_events", sizeof(struct event_ring), ENTRIES_PER_CPU},

@@ -28,6 +28,7 @@ enum kernel_map {
 	KERNEL_MAP_PROCESSES,
 	KERNEL_MAP_STACK_REQUESTS,
 	KERNEL_MAP_BLOCK,     /* requests in flight */
+	KERNEL_MAP_DISKS,     /* how long those took that have ended */
 	KERNEL_MAP_SLOTS_ONE, /* histograms that are found without a search */
 	KERNEL_MAP_SLOTS_TWO,
 	KERNEL_MAP_EVENTS,

@@ -207,8 +207,11 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 	fragment_add("kernel_fields.h", to);
 	fragment_add("maps.bpf.c", to);
 	fragment_add("processes.bpf.c", to);
-	if (knobs->latency_kinds) {
+	if (knobs->latency_kinds || plan->chosen[GROUP_BLOCK_ISSUE]) {
 		fragment_add("latency.h", to);
+		fragment_add("bucket.bpf.c", to);
+	}
+	if (knobs->latency_kinds) {
 		fragment_add("latency.bpf.c", to);
 		fragment_add("throttles.bpf.c", to);
 	}

@@ -125,6 +125,8 @@ static int growth_make(struct live *live, struct kernel *bigger, struct error *e
 			   bigger->compiled.maps[KERNEL_MAP_BLOCK],
 			   feature_has(&live->context.kernel.features, FEATURE_MAP_BATCH));
 	block_reader_done(&requests);
+	disk_times_carry(live->context.kernel.compiled.maps[KERNEL_MAP_DISKS],
+			 bigger->compiled.maps[KERNEL_MAP_DISKS]);
 	connections_carry(live->context.kernel.compiled.maps[KERNEL_MAP_CONNECTIONS],
 			  bigger->compiled.maps[KERNEL_MAP_CONNECTIONS]);
 	thread_table_forget(

@@ -91,6 +91,35 @@ void block_reader_carry(struct block_reader *reader, int map, int second, bool b
 		request_carry(map, second, &reader->keys[i], &reader->requests[i]);
 }
 
+void disk_times_read(int map, void (*take)(void *to, uint32_t dev, const struct disk_times *times),
+		     void *to)
+{
+	uint32_t keys[2], *key = NULL;
+	struct disk_times times;
+
+	/* no key is ever removed */
+	for (int i = 0; map >= 0 && i < DISKS_MAX && !bpf_get_next_key(map, key, &keys[i % 2]);
+	     i++) {
+		key = &keys[i % 2];
+		if (!bpf_lookup_elem(map, key, &times))
+			take(to, *key, &times);
+	}
+}
+
+static void times_carry(void *to, uint32_t dev, const struct disk_times *times)
+{
+	const int *second = to;
+	struct disk_times copy = *times;
+
+	bpf_update_elem(*second, &dev, &copy, BPF_ANY);
+}
+
+void disk_times_carry(int map, int second)
+{
+	if (second >= 0)
+		disk_times_read(map, times_carry, &second);
+}
+
 void block_reader_done(struct block_reader *reader)
 {
 	free(reader->keys);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kernel/record.h"
 
@@ -30,6 +31,13 @@ struct block_flights {
 /* Copies what the reader has read. */
 void block_flights_take(struct block_flights *flights, const struct block_reader *reader);
 void block_flights_done(struct block_flights *flights);
+
+/* Gives the histogram of each disk to take: dev as in struct block_request. map: KERNEL_MAP_DISKS;
+ * -1: there is none. */
+void disk_times_read(int map, void (*take)(void *to, uint32_t dev, const struct disk_times *times),
+		     void *to);
+/* Copies them to a second map, whose programs are attached, too: they count on there. */
+void disk_times_carry(int map, int second);
 
 /* Copies the requests in flight to a second map, whose programs are attached, too, but have not
  * seen them begin. */

@@ -422,8 +422,7 @@ static void word_limit(struct text *to, const struct about *about)
 	add_name(to, limit->path);
 }
 
-/* Adds "812 requests a second, 17.25 ms each on average, 14.0 at once". The kernel counts sums
- * alone: a percentile takes an event for each request. */
+/* Adds "812 requests a second, 17.25 ms each on average, 14.0 at once". */
 static void word_requests(struct text *to, const struct about *about)
 {
 	const struct source_device *device = about->finding->device;
@@ -444,6 +443,37 @@ static void word_requests(struct text *to, const struct about *about)
 	text_add_string(to, " ms each on average, ");
 	text_add_decimals(to, ratio(device->taken_us, 10, elapsed_us), 1);
 	text_add_string(to, " at once");
+}
+
+/* The time that permille of the device's requests did not exceed, in ns; ABSENT: programs saw too
+ * few of those that the kernel counted, which is so for devices without requests of their own, as
+ * LVM's are. No request took longer than all together. */
+static int64_t request_quantile_ns(const struct source_device *device, int permille)
+{
+	struct histogram times = {.max_ns = device->taken_us * NS_PER_US + NS_PER_MS};
+
+	for (int i = 0; device->timed_ns && i < HISTOGRAM_BUCKETS; i++)
+		times.buckets[i] = device->times[i];
+	if (!device->requests || histogram_count(&times) * 2 < device->requests)
+		return ABSENT;
+	return histogram_quantile_ns(&times, permille);
+}
+
+/* Adds "; P50 11.20 ms, P99 61.40 ms", or what has these. */
+static void word_percentiles(struct text *to, const struct about *about)
+{
+	static const int shown[] = {500, 990};
+	const struct source_device *device = about->finding->device;
+
+	if (!device || request_quantile_ns(device, shown[0]) == ABSENT) {
+		text_add_string(to, "; P50, P99: --trace block");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
+		text_add_format(to, "%sP%d ", i ? ", " : "; ", shown[i] / 10);
+		text_add_decimals(to, request_quantile_ns(device, shown[i]) / (NS_PER_MS / 100), 2);
+		text_add_string(to, " ms");
+	}
 }
 
 static void word_in_flight(struct text *to, const struct about *about)
@@ -592,6 +622,7 @@ static const struct {
 	{"limit", word_limit},
 	{"requests", word_requests},
 	{"in_flight", word_in_flight},
+	{"percentiles", word_percentiles},
 	{"age", word_age},
 	{"others", word_others},
 	{"runners", word_runners},
@@ -693,8 +724,7 @@ static void sentence_add(struct text *to, struct about *about, size_t columns)
 static void device_add(struct text *to, struct about *about, size_t columns)
 {
 	if (about->finding->device)
-		parts_add(to, about,
-			  "{thing}: {requests}|, {in_flight} now|; P50, P99: --trace block",
+		parts_add(to, about, "{thing}: {requests}|, {in_flight} now|{percentiles}",
 			  columns);
 }
 
@@ -1126,6 +1156,11 @@ static void json_add_head(struct text *out, const char *name, const struct inter
 	json_add_number(out, "share_per_mille", ratio(us, 1000, findings->total_us));
 }
 
+static void json_add_ns(struct text *out, const char *member, int64_t ns)
+{
+	json_add_number(out, member, ns == ABSENT ? ABSENT : ns / NS_PER_US);
+}
+
 /* What the kernel counted of the device: its requests, and their mean time. */
 static void json_add_device(struct text *out, const struct finding *finding)
 {
@@ -1138,6 +1173,8 @@ static void json_add_device(struct text *out, const struct finding *finding)
 			device->requests > 0 ? ratio(device->taken_us, 1, device->requests)
 					     : ABSENT);
 	json_add_number(out, "in_flight", device->in_flight);
+	json_add_ns(out, "request_p50_us", request_quantile_ns(device, 500));
+	json_add_ns(out, "request_p99_us", request_quantile_ns(device, 990));
 }
 
 static void json_add_unread(struct text *out, const struct source_unread *unread)

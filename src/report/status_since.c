@@ -70,6 +70,13 @@ static void listeners_subtract(struct source_status *now, const struct source_st
 	now->listener_count = kept;
 }
 
+/* Other programs that were attached since then have counted nothing before. */
+static void device_times_subtract(struct source_device *now, const struct source_device *before)
+{
+	for (int i = 0; now->timed_ns == before->timed_ns && i < HISTOGRAM_BUCKETS; i++)
+		now->times[i] -= before->times[i];
+}
+
 /* A device that is new has had all of its requests since then. */
 static void devices_subtract(struct source_status *now, const struct source_status *before)
 {
@@ -78,6 +85,7 @@ static void devices_subtract(struct source_status *now, const struct source_stat
 			if (now->devices[i].name == before->devices[j].name) {
 				now->devices[i].requests -= before->devices[j].requests;
 				now->devices[i].taken_us -= before->devices[j].taken_us;
+				device_times_subtract(&now->devices[i], &before->devices[j]);
 			}
 }
 

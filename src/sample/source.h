@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "sample/sample.h"
+#include "sample/histogram.h"
 #include "sample/self_cost.h"
 #include "sample/trace_kind.h"
 #include "sample/wakeup.h"
@@ -97,6 +98,10 @@ struct source_device {
 	int64_t requests;
 	int64_t taken_us;  /* time that they took, added up */
 	int64_t in_flight; /* requests that have not ended, now */
+	/* how many took how long, as in struct histogram, of those that programs saw since
+	 * timed_ns, by the monotonic clock; 0: none did */
+	int64_t timed_ns;
+	uint32_t times[HISTOGRAM_BUCKETS];
 };
 
 /* CPU time that no thread asked for, since boot. */
@@ -293,7 +298,7 @@ struct source {
 	 * the wait of an earlier sample. A later sample of that wait stands for these scans, too,
 	 * or take gets the earlier one again, in a batch of its own (struct scan, again). */
 	bool sums_up;
-	/* Set by the owner if it also shows processes rather than threads. A sample of a short wait
+	/* Set by the owner while it shows processes rather than threads. A sample of a short wait
 	 * may then stand for other threads of its process, too: weight_us and repeats have theirs.
 	 */
 	bool shares;

@@ -250,7 +250,8 @@ while True:
 
 @case(alone=True)  # beside busy processes the readers wait for a CPU
 def findings_of_disk(ctx):
-    """Readers that wait for the disk: the finding says what the kernel counts of it, too: requests a second, and their mean time."""
+    """Readers that wait for the disk: the finding says what the kernel counts of it, too: requests a second, their mean time; and
+    percentiles, between the bounds of those in a queue and of those in the device, by --trace at the same time."""
     where = next((d for d in ("/var/tmp", os.getcwd()) if os.access(d, os.W_OK)), "/tmp")
     path, readers = os.path.join(where, "tsnap-test-direct-%d" % os.getpid()), []
     try:
@@ -265,6 +266,7 @@ def findings_of_disk(ctx):
         with open("/proc/diskstats") as stats:
             before = {line.split()[2]: disk_counts(line.split()[2]) for line in stats}
         begun = time.monotonic()
+        traced = ctx.plain("--json", "--trace", "block,blockq", "-g", "io_dev", "-d", SECONDS)
         objects = end(begin(ctx, ",".join(str(reader.pid) for reader in readers)))[0]
         lasted = time.monotonic() - begun
         told = next((told for told in problems(objects) if told["finding"] in ("disk", "slow_disk") and told["things"]), None)
@@ -278,6 +280,14 @@ def findings_of_disk(ctx):
         check(0.5 <= told["request_us"] / 1e6 / (taken_s / requests) <= 2, "%d us each, not %.4f s", told["request_us"], taken_s / requests)
         check("%s: %.0f requests a second" % (device, rate) in told["device"], "%s", told["device"])
         check(0 < told["in_flight"] <= len(readers) + 8, "%s in flight", told["in_flight"])
+        traced.finish_plain(0, START_S + SECONDS + STOP_S)
+        parts = [row for row in map(json.loads, traced.out.splitlines()) if (row.get("io_dev"), row.get("io_op")) == (device, "read")]
+        check({row["trace"] for row in parts} >= {"block"}, "%s", parts)
+        # a sum of two is longer than each, and in at most 20 % longer than the sum of their P90; a bucket's bounds differ by 2
+        for name, above in (("p50", "p90"), ("p99", "p999")):
+            ours, least, most = told["request_%s_us" % name], max(row[name + "_ns"] for row in parts) / 1e3, sum(row[above + "_ns"] for row in parts) / 1e3
+            check(0.4 * least <= ours <= 2.5 * most, "%s is %d us, not from %.0f to %.0f us", name, ours, least, most)
+        check(re.search(r"; P50 [\d.]+ ms, P99 [\d.]+ ms$", told["device"]), "%s", told["device"])
     finally:
         for reader in readers:
             reader.kill()

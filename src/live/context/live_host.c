@@ -83,8 +83,30 @@ static void io_limits_describe(struct io_limits *limits, struct source_status *s
 		}
 }
 
-static void devices_describe(struct source_status *status)
+struct device_times {
+	struct source_status *status;
+	int64_t since_ns;
+};
+
+static void device_times_take(void *to, uint32_t dev, const struct disk_times *times)
 {
+	const struct device_times *of = to;
+	const char *name = device_name(dev);
+
+	_Static_assert(LATENCY_BUCKETS == HISTOGRAM_BUCKETS, "buckets are the same");
+	for (size_t i = 0; i < of->status->device_count; i++) {
+		struct source_device *device = &of->status->devices[i];
+
+		if (device->name != name)
+			continue;
+		device->timed_ns = of->since_ns;
+		memcpy(device->times, times->buckets, sizeof(device->times));
+	}
+}
+
+static void devices_describe(const struct live_host *host, struct source_status *status)
+{
+	struct device_times times = {status, host->began_ns};
 	struct disk_stats stats[DISK_STATS_MAX];
 
 	_Static_assert(SOURCE_DEVICES_MAX >= DISK_STATS_MAX, "all that are read have room");
@@ -95,6 +117,8 @@ static void devices_describe(struct source_status *status)
 					       .requests = stats[i].requests,
 					       .taken_us = stats[i].taken_ms * US_PER_MS,
 					       .in_flight = stats[i].in_flight};
+	disk_times_read(host->context->kernel.compiled.maps[KERNEL_MAP_DISKS], device_times_take,
+			&times);
 }
 
 /* True if the kernel counts interrupts by ticks, which takes 40 ms to find. A kernel without
@@ -429,7 +453,7 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 	status->evicted = refaults.evicted;
 	quotas_describe(&host->quotas, status);
 	io_limits_describe(&host->io_limits, status);
-	devices_describe(status);
+	devices_describe(host, status);
 	taken_describe(host, status);
 	listeners_describe(&host->listeners, status);
 	unread_describe(&host->unread, status);
@@ -447,6 +471,7 @@ void live_host_describe(struct live_host *host, struct source_status *status)
 void live_host_init(struct live_host *host, struct live_context *context)
 {
 	host->context = context;
+	host->began_ns = clock_monotonic_ns();
 	host->taken_by_tick = ABSENT;
 	go_files_init(&host->go_files);
 	host->looked_at = (struct cache){.entry_bytes = sizeof(struct looked_at),

@@ -33,6 +33,7 @@ struct live_go {
 
 struct live_host {
 	struct live_context *context;
+	int64_t began_ns; /* monotonic */
 	struct cpu_quotas quotas;
 	struct io_limits io_limits;
 	struct listeners listeners;
