@@ -14,7 +14,7 @@ SECONDS_OFF = 0.2  # share by which seconds may differ
 THREADS_OFF = 0.25  # of threads at a time, which are an average
 NO_PROBLEM = ("no_problem", "not_seen")  # the rest of the time, no findings
 PREFERRED = -15  # nice value
-OF_OTHERS = ("cpus", "uneven_cpus", "kernel")
+OF_OTHERS = ("cpus", "uneven_cpus", "neighbour", "kernel")
 TABLE = []
 
 
