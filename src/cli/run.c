@@ -35,6 +35,7 @@
 
 #define TERMINAL_ROWS 20 /* rows of a table on a terminal, unless its height allows more */
 #define TERMINAL_WIDTH_DEFAULT 80
+#define SHARES_OF_REPORT 32 /* of a second's 20 scans: 640 samples */
 
 struct run {
 	const struct config *config;
@@ -644,7 +645,8 @@ static int run_open(struct run *run, source_opener *open_source, struct error *e
 	report->source->take_to = run;
 	report->source->keeps_refused = report->times.shared;
 	report->source->sums_up = report->grouped && groups_sum_up(report);
-	report->source->shares = report->source->sums_up && !groups_have_few(report);
+	report->source->shares =
+		report->source->sums_up && !groups_have_few(report) ? SHARES_OF_REPORT : 0;
 	report->source->describes_host = of_host;
 	report->source->describe(report->source, &run->before);
 	/* what is lost was found when the recording was opened, or later */

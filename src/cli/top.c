@@ -27,6 +27,7 @@
 
 #define TEXT_ROWS 40
 #define TEXT_COLUMNS 120
+#define SHARES_OF_SCREEN 16 /* of 100 scans in a window: 1600 samples */
 
 struct top {
 	const struct config *config;
@@ -335,7 +336,7 @@ static int top_text(struct top *top, struct error *e)
 	int64_t wait_us = top->config->replay ? 0 : top->view->now.window_us;
 	int more = 1, err = 0;
 
-	top->source->shares = !question_is_of_threads(&top->view->now);
+	top->source->shares = question_is_of_threads(&top->view->now) ? 0 : SHARES_OF_SCREEN;
 	for (int64_t i = 0; !err && more > 0 && !(i && signals_stop()) && (!count || i < count);
 	     i++) {
 		more = scans_add(top, wait_us, e);
@@ -407,7 +408,7 @@ static int top_screen(struct top *top, struct error *e)
 	feed_describe(&top->feed, &top->reported);
 	screen_describe(screen, &top->reported);
 	while (!signals_stop() && !screen_ended(screen)) {
-		top->source->shares = !screen_is_of_threads(screen);
+		top->source->shares = screen_is_of_threads(screen) ? 0 : SHARES_OF_SCREEN;
 		if (more > 0)
 			more = feed_next(&top->feed, e);
 		else

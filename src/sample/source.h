@@ -298,10 +298,11 @@ struct source {
 	 * the wait of an earlier sample. A later sample of that wait stands for these scans, too,
 	 * or take gets the earlier one again, in a batch of its own (struct scan, again). */
 	bool sums_up;
-	/* Set by the owner while it shows processes rather than threads. A sample of a short wait
-	 * may then stand for other threads of its process, too: weight_us and repeats have theirs.
-	 */
-	bool shares;
+	/* Set by the owner while it shows processes rather than threads: a sample of a short wait
+	 * may stand for other threads of its process, too, whose weight_us and repeats it has. Of
+	 * more such threads a scan looks at this many at least, and at less than twice as many; 0:
+	 * at all. */
+	uint32_t shares;
 	/* Set by the owner if describe() is to read what the kernel counts of the whole host, too:
 	 * memory, quotas, devices and I/O limits, listeners, pressure. */
 	bool describes_host;

@@ -66,17 +66,18 @@ def reports(builds, rounds):
 
 
 def screens(builds, rounds):
-    """CPU of --top with its findings, all of it and of the threads that draw and copy, beside the same server."""
+    """CPU of --top with its findings, of a server alone: all of it, and of the threads that draw and copy."""
     found = {words: [[], []] for words in ("all of it", "but the main thread")}
-    with Held(builds[1], "served", "threads=%d" % SERVED):
+    with Held(builds[1], "served", "threads=%d" % SERVED) as served:
+        pid = re.search(r"\bpid=(\d+)", served.ready).group(1)
         for _ in range(rounds):
             for i, each in enumerate(builds):
-                with Screen(each) as screen:
+                with Screen(each, "-r", "-p", pid) as screen:
                     screen.read(5)
                     drawn = screen.screen_cpu_s()
                     found["all of it"][i].append(screen.used(SECONDS, screen.cpu_s))
                     found["but the main thread"][i].append(100 * (screen.screen_cpu_s() - drawn) / SECONDS)
-    return {"%% of a CPU, --top, %d threads that ask a server, 20 Hz, %s" % (SERVED, words): [statistics.median(each) for each in both]
+    return {"%% of a CPU, --top, a server of %d threads, 20 Hz, %s" % (SERVED, words): [statistics.median(each) for each in both]
             for words, both in found.items()}
 
 

@@ -163,7 +163,7 @@ static uint32_t stands_for(struct live *live, const struct captured *copy)
 	if (!live->walk.shares || !copy || !is_short_wait(live, copy))
 		return 1;
 	count = index_find(&live->walk.crowds, copy->record.identity.tgid);
-	shares = count && *count >= CROWD_LEAST ? (uint32_t)*count / CROWD_LEAST : 1;
+	shares = count && *count >= live->walk.shares ? (uint32_t)*count / live->walk.shares : 1;
 	if (!((copy->record.sched.tid + live->walk.scans) % shares))
 		return shares;
 	/* its turn comes while it waits */
@@ -365,9 +365,11 @@ static void awake_take(struct live *live)
 			  NULL);
 	episodes_begin_scan(&live->episodes, &live->context, live->walk.rounds);
 	live->walk.scans++;
-	live->walk.shares = live->source.shares && live->walk.rounds > SHARED_ROUNDS &&
-			    live->context.period_ns <= SHARED_PERIOD_NS &&
-			    episodes_may_stand(&live->context);
+	live->walk.shares = live->walk.rounds > SHARED_ROUNDS &&
+					    live->context.period_ns <= SHARED_PERIOD_NS &&
+					    episodes_may_stand(&live->context)
+				    ? live->source.shares
+				    : 0;
 	arrivals_note(live);
 	off_cpu_take(live);
 	live_batch_request(live);

@@ -37,7 +37,7 @@ struct live_walk {
 	struct index awake_next; /* keys that wait in the next scan, or were missed in this one */
 	struct index keys_next;	 /* keys, also settled ones, that the next captures must have */
 	struct index crowds;	 /* pid to threads that were captured (shares: in short waits) */
-	bool shares;		 /* true: some of a crowd's short waits stand for the others */
+	uint32_t shares;	 /* struct source, for this scan */
 	uint32_t scans;
 	int64_t *arrived_ns;	  /* arrivals at the present scan time, see struct live_scan_time */
 	struct index ambiguous;	  /* tid to switch sequence << 8 | state shown by /proc, plus one */
