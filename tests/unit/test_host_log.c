@@ -39,8 +39,8 @@ static void scan_add(struct history *history, int64_t number)
 }
 
 /* Counts of a host at that second: a JVM that stops its threads from second 10 to 20 for half of
- * the time, a device with 100 requests of 2 ms each second, and, from second 20 on, requests that
- * are not read. */
+ * the time, a device with 100 requests of 2 ms each second, which other programs time from second
+ * 25 on, and, from second 20 on, requests that are not read. */
 static void counts_set(struct source_status *status, int64_t second)
 {
 	int64_t stopped = second < 10 ? 0 : second < 20 ? second - 10 : 10;
@@ -58,6 +58,8 @@ static void counts_set(struct source_status *status, int64_t second)
 		.name = name_of_string("vda"),
 		.requests = 7000 + 100 * second,
 		.taken_us = 900000 + 200000 * second,
+		.timed_ns = second < 25 ? 1 : 2,
+		.times = {[14] = (uint32_t)(100 * (second < 25 ? second : second - 25))},
 	};
 	status->listeners[0] =
 		(struct source_listener){.inode = 7, .dropped = 40 + second, .port = 80};
@@ -147,9 +149,14 @@ static void test_counts(void **state)
 	assert_int_equal(status->device_count, 1);
 	assert_int_equal(status->devices[0].requests, 1000);
 	assert_int_equal(status->devices[0].taken_us, 2000000);
+	assert_int_equal(status->devices[0].times[14], 1000);
 	/* counts of events are not shared out: there may be one too many at the end */
 	assert_in_range(status->listeners[0].dropped, 10, 15);
 	assert_in_range(status->runtimes[0].known_us, 10 * US_PER_SECOND, 15 * US_PER_SECOND);
+	/* of new programs, what they have counted since they were attached */
+	host_log_take(&scene->log, BEGIN_US + 20 * US_PER_SECOND, BEGIN_US + 30 * US_PER_SECOND,
+		      10 * US_PER_SECOND, status);
+	assert_int_equal(status->devices[0].times[14], 500);
 	/* the report began in the window: its first counts are those of the window */
 	host_log_take(&scene->log, BEGIN_US - 20 * US_PER_SECOND, BEGIN_US + 4 * US_PER_SECOND,
 		      4 * US_PER_SECOND, status);
