@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "proc/file_type.h"
 #include "proc/mounts.h"
+#include "proc/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
+
+#define QUEUE_BYTES 80 /* size of each file of mqueue: FILENT_SIZE of ipc/mqueue.c */
 
 static const char *mode_word(unsigned int mode)
 {
@@ -24,6 +28,22 @@ static const char *mode_word(unsigned int mode)
 	default:
 		return "other";
 	}
+}
+
+/* True for a message queue, mq_overview(7). mq_open(3) opens it on a mount that no process sees,
+ * where its link is "/NAME". */
+static bool is_queue(const char *root, int64_t pid, int64_t tid, int fd, const struct statx *found)
+{
+	char name[32], link[PATH_MAX];
+	struct mount_facts mount;
+
+	if (!S_ISREG(found->stx_mode) || found->stx_dev_major || found->stx_size != QUEUE_BYTES)
+		return false;
+	if (mount_find(root, pid, tid, fd, NULL, &mount))
+		return !strcmp(mount.type, "mqueue");
+	snprintf(name, sizeof(name), "fd/%d", fd);
+	return proc_link_read(root, pid, tid, name, link, sizeof(link)) > 0 &&
+	       strrchr(link, '/') == link;
 }
 
 static void descriptor_path(char path[PATH_MAX], const char *root, int64_t pid, int64_t tid, int fd)
@@ -50,8 +70,8 @@ const char *file_type_word(const char *root, int64_t pid, int64_t tid, int fd)
 	struct statx found;
 
 	descriptor_path(path, root, pid, tid, fd);
-	if (!statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &found))
-		return mode_word(found.stx_mode);
+	if (!statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &found))
+		return is_queue(root, pid, tid, fd, &found) ? "mqueue" : mode_word(found.stx_mode);
 	/* EINVAL: from glibc's substitute on a kernel without the call; EPERM: from a seccomp
 	 * filter that does not know it */
 	if (errno == ENOSYS || errno == EINVAL || errno == EPERM)

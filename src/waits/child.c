@@ -134,7 +134,9 @@ const struct wait_object pidfd_object = {
 
 static void vfork_describe(struct wait *wait)
 {
-	(void)wait;
+	/* orphans that the thread adopts become its last children, too */
+	if (!wait->numbers_only)
+		process_describe(wait, 0, true);
 }
 
 static void vfork_edge(const struct wait_facts *facts, const struct sample *sample,

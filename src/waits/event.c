@@ -2,13 +2,18 @@
 /* Files that report events: eventfd, inotify, and others. */
 #include "waits/wait_object.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static void eventfd_describe(struct wait *wait)
 {
-	int64_t count = wait_fdinfo_number(wait, "eventfd-count:", 16);
+	static const char key[] = "eventfd-count:";
+	const char *count = strstr(wait_fdinfo(wait, NULL), key);
 
 	text_add_string(wait->text, "eventfd");
-	if (count != ABSENT)
-		text_add_format(wait->text, " count %lld", (long long)count);
+	/* up to UINT64_MAX - 1, at which a writer waits for a reader */
+	if (count)
+		text_add_format(wait->text, " count %llu", strtoull(count + strlen(key), NULL, 16));
 }
 
 const struct wait_object eventfd_object = {

@@ -32,7 +32,7 @@ static void lock_describe(struct wait *wait, int64_t waiter)
 {
 	const struct lock_wait *lock;
 	uint32_t count = 1;
-	int64_t pid;
+	int64_t pid, tid = 0;
 
 	text_add_string(wait->text, "lock");
 	if (wait->link)
@@ -42,9 +42,11 @@ static void lock_describe(struct wait *wait, int64_t waiter)
 	if (!lock)
 		return;
 	pid = lock->locker;
-	if (lock->of_file)
+	if (lock->of_file) {
 		pid = holders_find_lock(&wait->waits->holders, lock, wait->pid, wait->now_ns,
 					&count, &wait->pending);
+		tid = holders_thread(&wait->waits->holders, lock->held, HOLDER_LOCKS, pid);
+	}
 	if (!pid) {
 		if (!wait->pending)
 			text_add_string(wait->text, ", no holder in /proc");
@@ -52,8 +54,10 @@ static void lock_describe(struct wait *wait, int64_t waiter)
 	}
 	wait->facts.pid = pid;
 	wait->facts.count = count;
+	if (tid) /* in a table of descriptors that its process has not */
+		wait->facts.tid = tid;
 	text_add_string(wait->text, " held");
-	wait_add_thread(wait, " by ", pid);
+	wait_add_thread(wait, " by ", tid ? tid : pid);
 	if (count > 1)
 		text_add_format(wait->text, " and %u more", count - 1);
 }
@@ -95,7 +99,8 @@ static void file_lock_edge(const struct wait_facts *facts, const struct sample *
 	edge->kind = EDGE_FILE_LOCK;
 	edge->timed = has_alarm(sample->thread.pid);
 	edge->pid = facts->pid;
-	edge->sure = facts->count > 1 ? SURE_LIKELY : SURE_CERTAIN;
+	edge->tid = facts->tid;
+	edge->sure = facts->count > 1 || facts->tid != ABSENT ? SURE_LIKELY : SURE_CERTAIN;
 }
 
 const struct wait_object file_lock_object = {

@@ -59,5 +59,7 @@ const struct wait_object messages_object = {
 			{"mq_timedsend_time64", named_messages_describe, 4},
 			{0},
 		},
+	.file_type = "mqueue", /* in poll(2) and the like */
+	.describe = named_messages_describe,
 	.threads_end = true,
 };

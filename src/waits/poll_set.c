@@ -8,8 +8,10 @@
 #include "waits/wait_object.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #define WAIT_SET_FDS 64 /* larger sets are taken for those of a server */
 
@@ -17,9 +19,13 @@
 struct wait_set {
 	int64_t count;	       /* number of descriptors, with those that do not fit into fds */
 	bool cut;	       /* more descriptors than could be read */
+	bool timed;	       /* the wait has a time limit */
 	bool kept;	       /* epoll(7): the set also has connections on which nothing is due */
 	int fds[WAIT_SET_FDS]; /* the first descriptors */
+	uint64_t writes; /* bits of those that have no room for what the thread wants to write, and
+			    that it waits for alone */
 };
+_Static_assert(WAIT_SET_FDS <= 64, "each has a bit");
 
 #define TOLD_MAX 4 /* limit of descriptors that are described one by one */
 
@@ -30,10 +36,12 @@ static const char *const buses[] = {
 	"/tmp/.X11-unix/", "@/tmp/.X11-unix/", "@/tmp/dbus-",
 };
 
-static void wait_set_add(struct wait_set *set, int fd)
+static void wait_set_add(struct wait_set *set, int fd, bool writes)
 {
-	if (set->count < WAIT_SET_FDS)
+	if (set->count < WAIT_SET_FDS) {
 		set->fds[set->count] = fd;
+		set->writes |= (uint64_t)writes << set->count;
+	}
 	set->count++;
 }
 
@@ -90,7 +98,8 @@ static bool one_decides(const struct wait_set_sum *sum, bool kept)
 {
 	if (sum->others != 1 || sum->one.kind == WAIT_UNKNOWN)
 		return false;
-	return !is_of_client(&sum->one) || sum->requesting || !(kept || is_bus(sum->remote));
+	return sum->one.writes || !is_of_client(&sum->one) || sum->requesting ||
+	       !(kept || is_bus(sum->remote));
 }
 
 struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count, bool kept)
@@ -119,13 +128,14 @@ struct wait_facts wait_set_decide(const struct wait_set_sum *sum, int64_t count,
 	}
 	facts.count = count;
 	facts.open = sum->open;
-	facts.changes = kept && sum->connects;
+	facts.changes = kept && (sum->connects || facts.writes);
 	return facts;
 }
 
 /* Adds one descriptor to wait->text, and its facts to the sum. True if it is an end of a pipe or a
  * socket pair, and the process has the other end, too. */
-static bool part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
+static bool part_describe(struct wait *wait, const struct wait_set *set, int at,
+			  struct wait_set_sum *sum)
 {
 	const struct socket_facts *socket;
 	bool pending = wait->pending, own;
@@ -133,12 +143,16 @@ static bool part_describe(struct wait *wait, int fd, struct wait_set_sum *sum)
 
 	wait->pending = false;
 	wait->facts = wait_facts_absent;
-	own = descriptor_describe(wait, fd);
+	own = descriptor_describe(wait, set->fds[at]);
 	socket = wait->facts.kind == WAIT_SOCKET ? wait->socket : NULL;
 	sum->open |= wait->pending && socket && !socket->remote && !socket->listens &&
 		     !socket->peer_inode;
 	if (socket && is_of_client(&wait->facts))
 		age_ms = socket_request_age_ms(socket->inode, wait->now_ns);
+	/* a connection that begins has room as soon as it is there */
+	wait->facts.writes = set->writes >> at & 1 && !own && !(socket && socket->connects);
+	/* whoever waits for a time only, and alone for that socket, has asked somebody */
+	wait->facts.connected |= socket && socket->asks && set->timed && set->count == 1;
 	if (age_ms > 0)
 		wait->facts.request_ns = wait->now_ns - age_ms * NS_PER_MS;
 	wait_set_sum_add(sum, &wait->facts, own, age_ms != REQUEST_NONE,
@@ -187,7 +201,7 @@ static void parts_tell(struct wait *wait, const struct wait_set *set, struct wai
 	for (int i = 0; i < (int)set->count; i++) {
 		wait->text = &texts[count];
 		text_clear(wait->text);
-		if (part_describe(wait, set->fds[i], sum))
+		if (part_describe(wait, set, i, sum))
 			own[owned++] = wait->facts.kind == WAIT_PIPE ? "own pipe" : "own socket";
 		else
 			count++;
@@ -213,7 +227,7 @@ static void parts_look(struct wait *wait, const struct wait_set *set, struct wai
 		int before = sum->requesting;
 
 		text_clear(&unread);
-		part_describe(&part, set->fds[i], sum);
+		part_describe(&part, set, i, sum);
 		if (sum->requesting > before && sum->one.local_port == part.facts.local_port)
 			requesting = set->fds[i];
 	}
@@ -241,8 +255,8 @@ static void wait_set_describe(struct wait *wait, const struct wait_set *set)
 		count_tell(wait, set, set->count);
 	if (set->count > TOLD_MAX && set->count <= WAIT_SET_FDS && !set->cut)
 		parts_look(wait, set, &sum);
-	/* poll of one descriptor is like a read of it, even if only the process itself makes it
-	 * ready */
+	/* poll of one descriptor is like a read of it, or a write, even if only the process itself
+	 * makes it ready */
 	if (set->count == 1 && !set->kept) {
 		wait->facts.count = 1;
 		wait->facts.polls = true;
@@ -300,8 +314,10 @@ static void poll_describe(struct wait *wait)
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		if (polled[i].fd >= 0)
-			wait_set_add(&list, polled[i].fd);
+			wait_set_add(&list, polled[i].fd,
+				     polled[i].events & POLLOUT && !(polled[i].events & POLLIN));
 	list.cut = count < given;
+	list.timed = strcmp(wait->call, "poll") ? wait->arg[2] != 0 : (int)wait->arg[2] > 0;
 	wait_set_describe(wait, &list);
 }
 
@@ -324,7 +340,7 @@ int poll_one_fd(const char *root, int64_t pid, int64_t tid, const struct proc_sy
 static void select_describe(struct wait *wait)
 {
 	int given = (int)wait->arg[0], fds = given < SELECT_FDS ? given : SELECT_FDS;
-	uint8_t any[SELECT_FDS / 8] = {0}, set[SELECT_FDS / 8];
+	uint8_t any[SELECT_FDS / 8] = {0}, reads[SELECT_FDS / 8] = {0}, set[SELECT_FDS / 8];
 	size_t bytes = given > 0 ? (size_t)(fds + 63) / 64 * 8 : 0;
 	struct wait_set list = {0};
 
@@ -341,11 +357,15 @@ static void select_describe(struct wait *wait)
 			return;
 		for (size_t i = 0; i < bytes; i++)
 			any[i] |= set[i];
+		if (arg == 1)
+			memcpy(reads, set, bytes);
 	}
 	for (int fd = 0; fd < fds; fd++)
 		if (any[fd / 8] >> fd % 8 & 1)
-			wait_set_add(&list, fd);
+			wait_set_add(&list, fd,
+				     wait_address(wait, 2) && !(reads[fd / 8] >> fd % 8 & 1));
 	list.cut = fds < given;
+	list.timed = wait->arg[4];
 	wait->facts.polls = list.count;
 	if (list.count)
 		wait_set_describe(wait, &list);
@@ -369,8 +389,14 @@ static bool epoll_list(struct wait *wait, struct wait_set *list)
 {
 	const char *text = wait_fdinfo(wait, &list->cut);
 
-	for (const char *line = text; (line = strstr(line, "tfd:")); line += strlen("tfd:"))
-		wait_set_add(list, atoi(line + strlen("tfd:")));
+	for (const char *line = text; (line = strstr(line, "tfd:")); line += strlen("tfd:")) {
+		unsigned int events = 0;
+		int fd = 0;
+
+		sscanf(line, "tfd: %d events: %x", &fd, &events);
+		/* an edge that has not come shows nothing of the room that there is */
+		wait_set_add(list, fd, (events & (EPOLLIN | EPOLLOUT | EPOLLET)) == EPOLLOUT);
+	}
 	return *text;
 }
 

@@ -416,12 +416,13 @@ const struct diag_record *diag_record_listener(const struct diag_table *table,
 		       : NULL;
 }
 
-const struct diag_record *diag_record_named(const struct diag_table *table, const char *name)
+const struct diag_record *diag_record_named(const struct diag_table *table, const char *name,
+					    bool listens)
 {
 	const struct diag_record *found = NULL, *row = table->now.rows;
 
 	for (size_t i = 0; i < table->now.count; i++, row++) {
-		if (row->state != STATE_LISTEN || !row->name ||
+		if ((row->state == STATE_LISTEN) != listens || row->peer || !row->name ||
 		    strcmp(text_string(&table->now.names) + row->name, name) != 0)
 			continue;
 		if (found)

@@ -94,8 +94,10 @@ const struct diag_record *diag_record_same(const struct diag_table *table,
  * room for it; NULL: none is known. */
 const struct diag_record *diag_record_listener(const struct diag_table *table,
 					       const struct diag_record *record);
-/* AF_UNIX: the socket that listens on that name, as the table has it; NULL: none, or several. */
-const struct diag_record *diag_record_named(const struct diag_table *table, const char *name);
+/* AF_UNIX: the socket with that name, as the table has it, that listens, or that takes datagrams of
+ * any sender; NULL: none, or several. */
+const struct diag_record *diag_record_named(const struct diag_table *table, const char *name,
+					    bool listens);
 bool diag_port_listens(const struct diag_table *table, uint16_t port);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "waits/socket.h"
+#include "waits/kernel_stack.h"
 #include "waits/net_far.h"
 #include "waits/socket_number.h"
 #include "proc/proc.h"
@@ -26,9 +27,11 @@
 
 #define STATES_STILL_NS NS_PER_SECOND	   /* states are used for so long */
 #define STATES_LONG_NS (5 * NS_PER_SECOND) /* limit of that where reading them takes long */
-#define STATES_SHARE 1000 /* share of the time that reading them takes then: 1/STATES_SHARE */
-#define PROTOCOL_BYTES 32 /* struct proto of the kernel: name[32] */
+#define STATES_SHARE 1000  /* share of the time that reading them takes then: 1/STATES_SHARE */
+#define PROTOCOL_BYTES 32  /* struct proto of the kernel: name[32] */
+#define CLIENT_PORTS 32768 /* the kernel gives ports from here on to those that bind none */
 #define SOCKETS_CACHED 65536
+#define STACK_BYTES 8192
 
 /* Protocols that have tables: the name in struct proto, and the name that tsnap uses. */
 static const struct protocol {
@@ -190,6 +193,7 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 		facts->remote_port = record->remote.port;
 	if (tcp) {
 		facts->listens = record->state == STATE_LISTEN;
+		facts->connects = record->state == STATE_SYN_SENT;
 		facts->accepts_there = diag_port_listens(table, record->local.port);
 		opposite = facts->remote ? diag_record_opposite(table, record) : NULL;
 		facts->unaccepted = facts->remote && !opposite;
@@ -198,6 +202,8 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 		facts->unaccepted &= opposite != NULL;
 	} else if (facts->remote) {
 		opposite = diag_record_receiver(table, record);
+	} else {
+		facts->asks = facts->local_port >= CLIENT_PORTS;
 	}
 	facts->dns = port_is_of_dns(facts->remote_port) && !port_is_of_dns(facts->local_port) &&
 		     !facts->accepts_there;
@@ -205,25 +211,52 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 	socket->peer = opposite ? opposite->inode : 0;
 }
 
-/* The socket that a thread in connect(2) waits for, as its queue is full; NULL: not known. */
-static const struct diag_record *unix_connects_to(const struct wait *wait,
-						  const struct diag_table *table)
-{
-	struct sockaddr_un address = {0};
-	size_t before = offsetof(struct sockaddr_un, sun_path), size;
-	char name[sizeof(address.sun_path) + 1] = "";
+#define UNIX_NAME_BYTES (sizeof(((struct sockaddr_un *)NULL)->sun_path) + 1)
 
-	if (!wait->call || strcmp(wait->call, "connect") != 0)
-		return NULL;
-	size = (size_t)(uint32_t)wait->arg[2];
-	if (size <= before || size > sizeof(address) ||
-	    !wait_memory_read(wait, wait_address(wait, 1), &address, size))
-		return NULL;
+/* Finds the address of AF_UNIX that the call was given, as the table writes it. False: it has
+ * none. */
+static bool unix_address_find(const struct wait *wait, char name[UNIX_NAME_BYTES])
+{
+	/* calls with an address, and which argument it is; its length is the next one */
+	static const struct {
+		const char *call;
+		int arg;
+	} calls[] = {{"connect", 1}, {"sendto", 4}};
+	size_t before = offsetof(struct sockaddr_un, sun_path), size = 0;
+	struct sockaddr_un address = {0};
+	struct msghdr message;
+	uint64_t at = 0;
+
+	for (size_t i = 0; wait->call && i < sizeof(calls) / sizeof(*calls); i++)
+		if (!strcmp(wait->call, calls[i].call)) {
+			at = wait_address(wait, calls[i].arg);
+			size = (size_t)(uint32_t)wait->arg[calls[i].arg + 1];
+		}
+	if (wait->call && !strcmp(wait->call, "sendmsg") && !wait->compat &&
+	    wait_memory_read(wait, wait_address(wait, 1), &message, sizeof(message))) {
+		at = (uint64_t)(uintptr_t)message.msg_name;
+		size = message.msg_namelen;
+	}
+	if (!at || size <= before || size > sizeof(address) ||
+	    !wait_memory_read(wait, at, &address, size) || address.sun_family != AF_UNIX)
+		return false;
+	memset(name, 0, UNIX_NAME_BYTES);
 	memcpy(name, address.sun_path, size - before);
 	/* an abstract name begins with a NUL, and may contain more */
 	for (size_t i = 0; !*address.sun_path && i < size - before; i++)
 		name[i] = name[i] ? name[i] : '@';
-	return *name == '/' || *name == '@' ? diag_record_named(table, name) : NULL;
+	return *name == '/' || *name == '@';
+}
+
+/* The socket that a thread in connect(2) waits for, as its queue is full; NULL: not known. */
+static const struct diag_record *unix_connects_to(const struct wait *wait,
+						  const struct diag_table *table)
+{
+	char name[UNIX_NAME_BYTES];
+
+	return wait->call && !strcmp(wait->call, "connect") && unix_address_find(wait, name)
+		       ? diag_record_named(table, name, true)
+		       : NULL;
 }
 
 /* Describes an AF_UNIX socket. A connection has the name of its server's side. */
@@ -471,11 +504,61 @@ const char *socket_as_client(uint64_t inode)
 
 /* --- the object */
 
+/* Adds the process that a datagram is for if the call names its socket of AF_UNIX, which has no
+ * room left: /dev/log, for instance. */
+static void receiver_describe(struct wait *wait, const struct socket *socket)
+{
+	const struct diag_table *table =
+		net_namespaces_table(wait->waits->root, socket->namespace, DIAG_UNIX, wait->pid,
+				     wait->tid, wait->now_ns);
+	char name[UNIX_NAME_BYTES], link[40];
+	const struct diag_record *record;
+	uint32_t count = 1;
+	int64_t pid;
+
+	if (!table || !unix_address_find(wait, name))
+		return;
+	text_add_format(wait->text, " %s", name);
+	record = diag_record_named(table, name, false);
+	if (!record)
+		return;
+	snprintf(link, sizeof(link), SOCKET_LINK "%u]", record->inode);
+	pid = holders_find(&wait->waits->holders, link, HOLDER_ANY, wait->pid, wait->now_ns, &count,
+			   &wait->pending);
+	wait->of_thread = true;
+	if (!pid)
+		return;
+	if (count > 1) {
+		text_add_format(wait->text, WAITS_ON_PEER "one of %u", count);
+		return;
+	}
+	wait->facts.pid = pid;
+	wait->facts.inode = record->inode;
+	wait_add_thread(wait, WAITS_ON_PEER, pid);
+}
+
+/* Describes close(2) of a connection whose data has not all been sent, with SO_LINGER of socket(7).
+ * The descriptor is gone by then, and so is all that leads to the connection. */
+static void close_describe(struct wait *wait)
+{
+	char stack[STACK_BYTES];
+
+	if (proc_file_read(wait->waits->root, wait->pid, wait->tid, "stack", stack, sizeof(stack)) >
+		    0 &&
+	    stack_has(stack, "sk_stream_wait_close")) {
+		text_add_string(wait->text, "unsent data of a closed connection (SO_LINGER)");
+		wait->facts.writes = true;
+	} else {
+		file_describe(wait);
+	}
+}
+
 static void socket_describe(struct wait *wait)
 {
 	const struct socket_facts *socket =
 		socket_find(wait, wait->fd, wait->link, wait->numbers_only ? PEER_NONE : PEER_ALL);
 	const char *link = socket->unaccepted ? WAITS_ON_UNACCEPTED : WAITS_ON_PEER;
+	const struct socket *own;
 	char peer[40];
 	int64_t tid;
 
@@ -499,6 +582,10 @@ static void socket_describe(struct wait *wait)
 		if (tid)
 			wait->facts.tid = tid;
 		wait_add_thread(wait, link, tid ? tid : socket->peer_pid);
+	} else if (!wait->numbers_only && !socket->remote && !socket->peer_inode) {
+		own = cache_find(&sockets, socket->inode);
+		if (own && own->protocol && own->protocol->group == DIAG_UNIX)
+			receiver_describe(wait, own);
 	}
 }
 
@@ -538,6 +625,7 @@ static const struct socket_facts *socket_connection(struct wait *wait)
 
 const struct wait_object socket_object = {
 	.kind = WAIT_SOCKET,
+	.calls = (const struct wait_call[]){{"close", close_describe, 0}, {0}},
 	.links = (const struct wait_link[]){{SOCKET_LINK, "socket"}, {0}},
 	.describe = socket_describe,
 	.connection = socket_connection,

@@ -18,6 +18,8 @@ struct socket_facts {
 	const char *connection, *remote; /* texts; NULL: not known */
 	const char *brief; /* protocol and address of the other side, or of the listening socket */
 	bool listens;
+	bool asks;	    /* UDP: a client's port, from which anybody may be asked */
+	bool connects;	    /* TCP: the other end has not answered yet */
 	bool unaccepted;    /* the other end is the socket that has to accept the connection */
 	bool dns;	    /* the other end resolves host names, and this is a client's side */
 	bool accepts_there; /* this is the server's side: a socket listens on its local port */

@@ -150,7 +150,7 @@ static void call_describe(struct wait *wait, const struct sample *sample,
 		text_clear(wait->text);
 	/* which of two descriptors it is may differ between threads in the same call */
 	wait->of_thread |= to >= 0;
-	wait->facts.writes = to >= 0 && wait->fd == to;
+	wait->facts.writes |= to >= 0 && wait->fd == to;
 	served_note(wait);
 }
 

@@ -234,9 +234,9 @@ static void queues_of_unix_sockets(void **state)
 	assert_true(diag_table_read(&table, 1, INT64_MAX));
 	assert_int_equal(diag_record_listener(&table, diag_record_find(&table, 7))->inode, 5);
 	assert_null(diag_record_listener(&table, diag_record_find(&table, 9)));
-	assert_int_equal(diag_record_named(&table, "/run/up")->inode, 5);
-	assert_null(diag_record_named(&table, "/run/tw"));
-	assert_null(diag_record_named(&table, "/run/ot"));
+	assert_int_equal(diag_record_named(&table, "/run/up", true)->inode, 5);
+	assert_null(diag_record_named(&table, "/run/tw", true));
+	assert_null(diag_record_named(&table, "/run/ot", true));
 	diag_table_done(&table);
 	close(ends[0]);
 	close(ends[1]);

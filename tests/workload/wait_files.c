@@ -234,6 +234,20 @@ static void eventfd_reader(struct waiting *w)
 	w->filetype = "eventfd";
 }
 
+/* Nobody takes what has been written. */
+static void eventfd_writer(struct waiting *w)
+{
+	static uint64_t most = UINT64_MAX - 1;
+
+	read_of(w, eventfd(0, EFD_CLOEXEC));
+	if (write(w->fd, &most, sizeof(most)) != sizeof(most))
+		die("write");
+	w->nr = SYS_write;
+	w->arg[1] = (long)&most;
+	w->arg[2] = sizeof(most);
+	strcpy(w->waits_on, "eventfd count 18446744073709551614");
+}
+
 static void inotify_reader(struct waiting *w)
 {
 	read_of(w, inotify_init1(IN_CLOEXEC));
@@ -281,6 +295,7 @@ const struct wait_row file_waits[] = {
 	{"fifo_open_relative", fifo_open_relative},
 	{"fifo_reader", fifo_reader},
 	{"eventfd", eventfd_reader},
+	{"eventfd_writer", eventfd_writer},
 	{"inotify", inotify_reader},
 	{"timerfd", timerfd_reader},
 	{"file_lock", file_lock},

@@ -50,6 +50,82 @@ static void poll_two(struct waiting *w)
 	strcpy(w->waits_on, "1 fd: eventfd count 0");
 }
 
+/* Makes a pipe that another process does not read, without room. Returns its end for writing. */
+static int full_pipe(struct waiting *w)
+{
+	static char bytes[4096];
+	int fds[2];
+
+	make_pipe(fds);
+	w->pid = other_start(fds[1]);
+	close(fds[0]);
+	fcntl(fds[1], F_SETFL, O_NONBLOCK);
+	while (write(fds[1], bytes, sizeof(bytes)) > 0)
+		;
+	snprintf(w->waits_on, sizeof(w->waits_on), "1 fd: pipe to %d " OTHER, w->pid);
+	return fds[1];
+}
+
+static void poll_room(struct waiting *w)
+{
+	static struct pollfd polled;
+
+	polled = (struct pollfd){.fd = full_pipe(w), .events = POLLOUT};
+	w->nr = SYS_ppoll;
+	w->arg[0] = (long)&polled;
+	w->arg[1] = 1;
+}
+
+static void select_room(struct waiting *w)
+{
+	static fd_set set;
+	int fd = full_pipe(w);
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	w->nr = SYS_pselect6;
+	w->arg[0] = fd + 1;
+	w->arg[2] = (long)&set;
+}
+
+/* A set that also has a descriptor of its own. */
+static void epoll_room(struct waiting *w)
+{
+	static struct epoll_event out;
+	struct epoll_event event = {.events = EPOLLIN};
+	int fd = full_pipe(w), set = epoll_create1(EPOLL_CLOEXEC);
+
+	epoll_ctl(set, EPOLL_CTL_ADD, eventfd(0, EFD_CLOEXEC), &event);
+	event.events = EPOLLOUT;
+	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
+	w->nr = SYS_epoll_pwait;
+	w->fd = set;
+	w->arg[0] = set;
+	w->arg[1] = (long)&out;
+	w->arg[2] = 1;
+	w->arg[3] = -1;
+	snprintf(w->waits_on, sizeof(w->waits_on), "2 fds: eventfd count 0, pipe to %d " OTHER,
+		 w->pid);
+}
+
+/* A queue of messages, which is a file. */
+static void poll_queue(struct waiting *w)
+{
+	static struct pollfd polled;
+	char name[64];
+
+	snprintf(name, sizeof(name), "tsnap-test-%d", getpid());
+	polled.fd = (int)syscall(SYS_mq_open, name, O_CREAT | O_RDWR | O_CLOEXEC, 0600, NULL);
+	if (polled.fd < 0)
+		unready("no POSIX message queues here");
+	syscall(SYS_mq_unlink, name);
+	polled.events = POLLIN;
+	w->nr = SYS_ppoll;
+	w->arg[0] = (long)&polled;
+	w->arg[1] = 1;
+	snprintf(w->waits_on, sizeof(w->waits_on), "1 fd: message queue /%s (deleted)", name);
+}
+
 static void select_two(struct waiting *w)
 {
 	static fd_set set;
@@ -203,6 +279,10 @@ static void aio(struct waiting *w)
 const struct wait_row set_waits[] = {
 	{"pidfd_poll", pidfd_poll},
 	{"poll_two", poll_two},
+	{"poll_room", poll_room},
+	{"poll_queue", poll_queue},
+	{"select_room", select_room},
+	{"epoll_room", epoll_room},
 	{"select_two", select_two},
 	{"epoll_two", epoll_two},
 	{"epoll_many", epoll_many},

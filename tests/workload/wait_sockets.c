@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Threads that wait for sockets. */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,6 +140,28 @@ static void udp(struct waiting *w)
 	strcpy(w->waits_on, "udp 127.0.0.1:9");
 }
 
+/* Waits a long time, but not forever, for the answer of whomever it has asked. */
+static void udp_asked(struct waiting *w)
+{
+	static const struct timespec limit = {.tv_sec = 1000000};
+	static struct pollfd polled = {.events = POLLIN};
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				      .sin_port = htons(9)};
+	socklen_t size = sizeof(address);
+
+	polled.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (polled.fd < 0 || sendto(polled.fd, "?", 1, 0, (struct sockaddr *)&address, size) < 0 ||
+	    getsockname(polled.fd, (struct sockaddr *)&address, &size))
+		unready("no UDP on the loopback device here");
+	w->nr = SYS_ppoll;
+	w->arg[0] = (long)&polled;
+	w->arg[1] = 1;
+	w->arg[2] = (long)&limit;
+	snprintf(w->connection, sizeof(w->connection), "udp 0.0.0.0:%d", ntohs(address.sin_port));
+	snprintf(w->waits_on, sizeof(w->waits_on), "1 fd: udp 0.0.0.0:%d", ntohs(address.sin_port));
+}
+
 static void netlink(struct waiting *w)
 {
 	const struct sockaddr_nl address = {.nl_family = AF_NETLINK};
@@ -209,18 +233,65 @@ static void unix_path(struct waiting *w)
 	strcpy(w->waits_on, w->connection);
 }
 
+/* Sends datagrams to a process that reads none, by its address. */
+static void unix_datagram(struct waiting *w)
+{
+	static struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int far = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s/tsnap-test-%d.sock",
+		 option_text("dir", "/tmp"), getpid());
+	unlink(address.sun_path);
+	w->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (bind(far, (struct sockaddr *)&address, sizeof(address)) || w->fd < 0)
+		die(address.sun_path);
+	w->pid = other_start(w->fd);
+	close(far);
+	w->nr = SYS_sendto;
+	w->arg[0] = w->fd;
+	w->arg[1] = (long)"x";
+	w->arg[2] = 1;
+	w->arg[4] = (long)&address;
+	w->arg[5] = sizeof(address);
+	strcpy(w->connection, "unix close");
+	snprintf(w->waits_on, sizeof(w->waits_on), "unix %s peer %d " OTHER, address.sun_path,
+		 w->pid);
+}
+
+/* Closes a connection whose other end does not read, and waits until it has. */
+static void tcp_linger(struct waiting *w)
+{
+	static char bytes[65536];
+	struct linger linger = {.l_onoff = 1, .l_linger = 10000};
+	int fd;
+
+	tcp_pair(w, true);
+	fd = w->fd;
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	while (write(fd, bytes, sizeof(bytes)) > 0)
+		;
+	fcntl(fd, F_SETFL, 0);
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	*w = (struct waiting){
+		.nr = SYS_close, .arg[0] = fd, .fd = -1, .inflight = -1, .semaphores = -1};
+	strcpy(w->waits_on, "unsent data of a closed connection (SO_LINGER)");
+}
+
 const struct wait_row socket_waits[] = {
 	{"tcp_client", tcp_client},
 	{"tcp_server", tcp_server},
 	{"sendfile_tcp", sendfile_tcp},
 	{"tcp_accept", tcp_accept},
 	{"tcp6_accept", tcp6_accept},
+	{"tcp_linger", tcp_linger},
 	{"udp", udp},
+	{"udp_asked", udp_asked},
 	{"netlink", netlink},
 	{"raw", raw},
 	{"packet", packet},
 	{"unix_pair", unix_pair},
 	{"unix_path", unix_path},
+	{"unix_datagram", unix_datagram},
 	{0},
 };
 
