@@ -225,7 +225,8 @@ static void locks_gather(struct chain_report *report)
 }
 
 /* Name of a lock as sample/edge_kind.c writes it: "mutex 0x55d0c8"; "mutex? 0x55d0c8" if its holder
- * is in doubt; NULL: it is no lock, or not known which. */
+ * is in doubt; "mutex 0x55d0c8 held by 99, a thread that has ended"; NULL: it is no lock, or not
+ * known which. */
 static const char *lock_name(const struct sample *sample, const struct edge_kind_row *kind)
 {
 	bool doubt = kind->traits & MARKS_DOUBT && sample->blocker.sure &&
@@ -233,8 +234,11 @@ static const char *lock_name(const struct sample *sample, const struct edge_kind
 	static struct text text;
 	char name[32];
 
-	if (!kind->lock_add || sample->blocker.tid == ABSENT)
+	if (!kind->lock_add)
 		return NULL;
+	/* no process has it, and nobody can ever unlock it: waits_on says who took it */
+	if (sample->blocker.tid == ABSENT)
+		return sample->blocker.pid == ABSENT ? sample->wait.on : NULL;
 	text_clear(&text);
 	snprintf(name, sizeof(name), "%s%s", kind->name, doubt ? EDGE_DOUBT : "");
 	kind->lock_add(sample, name, &text);

@@ -105,6 +105,16 @@ def chain_of_deadlock(ctx):
 
 
 @case
+def chains_of_lost_lock(ctx):
+    """A mutex that nobody can unlock, as who took it has ended, is among the locks of --chains."""
+    lost = ctx.workload("wait", on="mutex_lost")
+    tool = ctx.plain("--chains", "-a", "-d", 2, "-p", lost.tgid)
+    tool.finish_plain(0, START_S + 2 + STOP_S)
+    lines = table_below(tool.out.decode(), "Locks that were waited for")
+    check(len(lines) == 2 and re.search(r" - +mutex 0x[0-9a-f]+ held by [0-9]+, a thread that has ended$", lines[1]), "%s", tool.out.decode())
+
+
+@case
 def chain_to_stacks(ctx):
     """--chains --stacks: below a root are the stacks that it has while others wait for it."""
     truth = Truth(ctx.workload("chain", of="mutex_nap", dir=ctx.temporary()))
