@@ -22,8 +22,7 @@ struct wait_set {
 	bool timed;	       /* the wait has a time limit */
 	bool kept;	       /* epoll(7): the set also has connections on which nothing is due */
 	int fds[WAIT_SET_FDS]; /* the first descriptors */
-	uint64_t writes; /* bits of those that have no room for what the thread wants to write, and
-			    that it waits for alone */
+	uint64_t writes; /* bits of those that the thread waits to write to: they have no room */
 };
 _Static_assert(WAIT_SET_FDS <= 64, "each has a bit");
 
@@ -314,8 +313,7 @@ static void poll_describe(struct wait *wait)
 		return;
 	for (uint32_t i = 0; i < count; i++)
 		if (polled[i].fd >= 0)
-			wait_set_add(&list, polled[i].fd,
-				     polled[i].events & POLLOUT && !(polled[i].events & POLLIN));
+			wait_set_add(&list, polled[i].fd, polled[i].events & POLLOUT);
 	list.cut = count < given;
 	list.timed = strcmp(wait->call, "poll") ? wait->arg[2] != 0 : (int)wait->arg[2] > 0;
 	wait_set_describe(wait, &list);
@@ -340,7 +338,7 @@ int poll_one_fd(const char *root, int64_t pid, int64_t tid, const struct proc_sy
 static void select_describe(struct wait *wait)
 {
 	int given = (int)wait->arg[0], fds = given < SELECT_FDS ? given : SELECT_FDS;
-	uint8_t any[SELECT_FDS / 8] = {0}, reads[SELECT_FDS / 8] = {0}, set[SELECT_FDS / 8];
+	uint8_t any[SELECT_FDS / 8] = {0}, writes[SELECT_FDS / 8] = {0}, set[SELECT_FDS / 8];
 	size_t bytes = given > 0 ? (size_t)(fds + 63) / 64 * 8 : 0;
 	struct wait_set list = {0};
 
@@ -357,13 +355,12 @@ static void select_describe(struct wait *wait)
 			return;
 		for (size_t i = 0; i < bytes; i++)
 			any[i] |= set[i];
-		if (arg == 1)
-			memcpy(reads, set, bytes);
+		if (arg == 2)
+			memcpy(writes, set, bytes);
 	}
 	for (int fd = 0; fd < fds; fd++)
 		if (any[fd / 8] >> fd % 8 & 1)
-			wait_set_add(&list, fd,
-				     wait_address(wait, 2) && !(reads[fd / 8] >> fd % 8 & 1));
+			wait_set_add(&list, fd, writes[fd / 8] >> fd % 8 & 1);
 	list.cut = fds < given;
 	list.timed = wait->arg[4];
 	wait->facts.polls = list.count;
@@ -395,7 +392,7 @@ static bool epoll_list(struct wait *wait, struct wait_set *list)
 
 		sscanf(line, "tfd: %d events: %x", &fd, &events);
 		/* an edge that has not come shows nothing of the room that there is */
-		wait_set_add(list, fd, (events & (EPOLLIN | EPOLLOUT | EPOLLET)) == EPOLLOUT);
+		wait_set_add(list, fd, (events & (EPOLLOUT | EPOLLET)) == EPOLLOUT);
 	}
 	return *text;
 }

@@ -70,7 +70,7 @@ static void poll_room(struct waiting *w)
 {
 	static struct pollfd polled;
 
-	polled = (struct pollfd){.fd = full_pipe(w), .events = POLLOUT};
+	polled = (struct pollfd){.fd = full_pipe(w), .events = POLLIN | POLLOUT};
 	w->nr = SYS_ppoll;
 	w->arg[0] = (long)&polled;
 	w->arg[1] = 1;
@@ -96,7 +96,7 @@ static void epoll_room(struct waiting *w)
 	int fd = full_pipe(w), set = epoll_create1(EPOLL_CLOEXEC);
 
 	epoll_ctl(set, EPOLL_CTL_ADD, eventfd(0, EFD_CLOEXEC), &event);
-	event.events = EPOLLOUT;
+	event.events = EPOLLIN | EPOLLOUT;
 	epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
 	w->nr = SYS_epoll_pwait;
 	w->fd = set;
