@@ -32,8 +32,13 @@ static const struct diag_step {
 	{DIAG_UDP, AF_INET6, IPPROTO_UDP, ~0u, 0},
 	{DIAG_UNIX, AF_UNIX, 0, ~0u, UDIAG_SHOW_NAME | UDIAG_SHOW_PEER},
 	{DIAG_UNIX, AF_UNIX, 0, 1 << STATE_LISTEN, UDIAG_SHOW_ICONS},
+	{DIAG_MPTCP, AF_INET, IPPROTO_RAW, 0xfff, 0},
+	{DIAG_MPTCP, AF_INET6, IPPROTO_RAW, 0xfff, 0},
 };
 #define STEP_COUNT (sizeof(steps) / sizeof(steps[0]))
+
+#define PROTOCOL_MPTCP 262   /* IPPROTO_MPTCP, which has no place in sdiag_protocol; 5.6 */
+#define ATTRIBUTE_PROTOCOL 3 /* INET_DIAG_REQ_PROTOCOL; 5.9 */
 
 static int step_request(int fd, const struct diag_step *step)
 {
@@ -43,6 +48,11 @@ static int step_request(int fd, const struct diag_step *step)
 			struct inet_diag_req_v2 inet;
 			struct inet_diag_req both;
 			struct unix_diag_req local;
+			struct {
+				struct inet_diag_req_v2 inet;
+				struct rtattr attribute;
+				uint32_t protocol;
+			} multipath;
 		};
 	} request = {
 		.header = {.nlmsg_type = SOCK_DIAG_BY_FAMILY,
@@ -65,6 +75,13 @@ static int step_request(int fd, const struct diag_step *step)
 		request.inet.sdiag_family = step->family;
 		request.inet.sdiag_protocol = step->protocol;
 		request.inet.idiag_states = step->states;
+	}
+	if (step->group == DIAG_MPTCP) {
+		request.multipath.attribute =
+			(struct rtattr){.rta_len = RTA_LENGTH(sizeof(request.multipath.protocol)),
+					.rta_type = ATTRIBUTE_PROTOCOL};
+		request.multipath.protocol = PROTOCOL_MPTCP;
+		request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.multipath));
 	}
 	return send(fd, &request, request.header.nlmsg_len, 0) < 0 ? -errno : 0;
 }
@@ -149,13 +166,13 @@ static void inet_take(struct diag_records *records, enum diag_group group,
 	if (!record)
 		return;
 	inet_record_fill(record, message);
-	if (group == DIAG_TCP && record->state == STATE_LISTEN) {
+	if (group != DIAG_UDP && record->state == STATE_LISTEN) {
 		records->listens[record->local.port / 64] |= 1ull << record->local.port % 64;
 		record->queued = message->idiag_rqueue;
 		record->backlog = message->idiag_wqueue;
 	}
 	position = index_put(&records->by_pair, pair_hash(&record->local, &record->remote), &added);
-	*position = added || group == DIAG_TCP ? records->count - 1 : SEVERAL;
+	*position = added || group != DIAG_UDP ? records->count - 1 : SEVERAL;
 }
 
 /* Adds a name. An abstract name begins with a NUL and may contain more, unix(7): each becomes an
@@ -279,8 +296,9 @@ static bool piece_read(struct diag_table *table)
 {
 	int end = table->err ? table->err : answer_take(table);
 
-	/* a family that the kernel was built without has no sockets: IPv6 */
-	if (end == -ENOENT && steps[table->step].family == AF_INET6)
+	/* a family that the kernel was built without has no sockets: IPv6; and where it does not
+	 * list those of MPTCP no more than their protocol is known */
+	if (end == -ENOENT && (steps[table->step].family == AF_INET6 || table->group == DIAG_MPTCP))
 		end = 1;
 	table->err = end < 0 ? end : 0;
 	return end == 1 && !step_begin(table, table->step + 1);

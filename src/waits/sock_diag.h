@@ -25,7 +25,7 @@
 #define STATE_TIME_WAIT 6
 #define STATE_LISTEN 10
 
-enum diag_group { DIAG_TCP, DIAG_UDP, DIAG_UNIX, DIAG_GROUP_COUNT };
+enum diag_group { DIAG_TCP, DIAG_UDP, DIAG_UNIX, DIAG_MPTCP, DIAG_GROUP_COUNT };
 
 struct diag_address {
 	uint8_t bytes[16]; /* IPv4 as ::ffff:a.b.c.d */

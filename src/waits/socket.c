@@ -38,9 +38,10 @@ static const struct protocol {
 	const char *kernel_name, *name;
 	enum diag_group group;
 } protocols[] = {
-	{"TCP", "tcp", DIAG_TCP},    {"TCPv6", "tcp", DIAG_TCP},
-	{"UDP", "udp", DIAG_UDP},    {"UDPv6", "udp", DIAG_UDP},
-	{"UNIX", "unix", DIAG_UNIX}, {"UNIX-STREAM", "unix", DIAG_UNIX}, /* since 5.15 */
+	{"TCP", "tcp", DIAG_TCP},	{"TCPv6", "tcp", DIAG_TCP},
+	{"UDP", "udp", DIAG_UDP},	{"UDPv6", "udp", DIAG_UDP},
+	{"MPTCP", "mptcp", DIAG_MPTCP}, {"MPTCPv6", "mptcp", DIAG_MPTCP},
+	{"UNIX", "unix", DIAG_UNIX},	{"UNIX-STREAM", "unix", DIAG_UNIX}, /* since 5.15 */
 };
 
 /* DNS; DNS over TLS, or QUIC; multicast DNS. */
@@ -180,7 +181,7 @@ static void inet_describe(struct socket *socket, const struct diag_table *table,
 {
 	struct socket_facts *facts = &socket->facts;
 	const struct diag_record *opposite = NULL;
-	bool tcp = table->group == DIAG_TCP;
+	bool tcp = table->group != DIAG_UDP;
 
 	if (!facts->connection || memcmp(&socket->reported, record, sizeof(*record)) != 0) {
 		socket->reported = *record;

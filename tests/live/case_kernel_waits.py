@@ -336,6 +336,38 @@ shared.close()
 UDP_OF_TWO = UDP + "part('other', share)\nready(waiter, server)\n"
 UDP += "ready(waiter, server)\n"
 
+# A query of inet_diag for MPTCP (protocol 262, as an attribute): INET_DIAG_REQ_PROTOCOL
+MPTCP = r"""
+import socket
+diag = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 4)
+diag.send(struct.pack("=IHHII", 80, 20, 0x301, 0, 0) + struct.pack("=BBBBI", 2, 255, 0, 0, 0xfff) + bytes(48) + struct.pack("=HHI", 8, 3, 262))
+if struct.unpack_from("=H", diag.recv(65536), 4)[0] == 2:
+    skip("the kernel lists no sockets of MPTCP")
+def stream():
+    try:
+        return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+    except OSError:
+        skip("no MPTCP")
+listener = stream()
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+address = listener.getsockname()
+def serve():
+    connection = listener.accept()[0]
+    listener.close()
+    connection.recv(1)
+    stay()
+def ask():
+    client = stream()
+    client.connect(address)
+    client.send(b"?")
+    client.recv(1)
+server = part("server", serve)
+waiter = part("waiter", ask, listener.fileno())
+listener.close()
+ready(waiter, server)
+"""
+
 MESSAGES = r"""
 rt = ctypes.CDLL("librt.so.1", use_errno=True)
 queue = rt.mq_open(b"/tsnap-test-%d" % os.getpid(), os.O_CREAT | os.O_RDWR, 0o600, None)
@@ -348,7 +380,7 @@ ready(waiter, os.getpid())
 
 KERNEL_FUNCTION = {  # where each waits, to know that it does
     FANOTIFY: "fanotify_*", FUSE: "request_wait_answer", FUSE_OF_TWO: "request_wait_answer", FUSE_FAULT: "request_wait_answer", USERFAULTFD: "handle_userfault", USERFAULTFD_SLOW: "handle_userfault", LEASE: "__break_lease", AUTOFS: "autofs*_wait",
-    MESSAGES: "wq_sleep*", UDP: "__skb_wait_for_more_packets", UDP_OF_TWO: "__skb_wait_for_more_packets", SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
+    MESSAGES: "wq_sleep*", MPTCP: "(sk_wait_data|mptcp*|wait_woken)", UDP: "__skb_wait_for_more_packets", UDP_OF_TWO: "__skb_wait_for_more_packets", SECCOMP: "*seccomp*", SECCOMP_OF_TWO: "*seccomp*", RTNL: "(dev_ioctl|rtnl_lock)",
     LOOKUP: "d_*", EXEC: "begin_new_exec|flush_old_exec|de_thread", NAMESPACE_EXIT: "do_wait", GRACE_PERIOD: "(__)?(synchronize|wait)_(rcu|sched)*",
 }
 
@@ -500,6 +532,16 @@ def wait_for_messages(ctx):
     waiter, server, _ = begin(ctx, MESSAGES)
     row = last_row(ctx, waiter)
     check((row["syscall"], row["why"], row["waits_on"]) == ("mq_timedreceive", "event", "message queue /tsnap-test-%d (deleted)" % server), "%s", row)
+
+
+@case
+def wait_for_mptcp_server(ctx):
+    """A client of MPTCP waits for the process at the other end of its connection."""
+    waiter, server, _ = begin(ctx, MPTCP)
+    row = last_row(ctx, waiter)
+    port = re.match(r"mptcp 127\.0\.0\.1:(\d+) ", row["waits_on"])
+    check(port, "waits_on: %s", row["waits_on"])
+    expect(row, "mptcp 127.0.0.1:%s peer %d server" % (port.group(1), server), server, "socket", "client")
 
 
 @case

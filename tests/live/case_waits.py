@@ -18,7 +18,7 @@ from harness import SLOW, START_S, STOP_S, Findings, Process, Skip, case, check,
 
 COLUMNS = "state,syscall,fd,filename,filetype,connection,remote,waits_on,waits_on_pid,inflight,wchan"
 SETTLED_S = 3 if SLOW == 1 else 30  # time until all processes have been searched for the other ends of pipes
-SOCKETS = "on=tcp*", "on=udp", "on=unix*"  # waits that need sock_diag, which may be a module that is not there
+SOCKETS = "on=tcp*", "on=udp*", "on=unix*"  # waits that need sock_diag, which may be a module that is not there
 PEERLESS = ("tcp_accept", "tcp6_accept", "udp", "eventfd", "eventfd_writer", "epoll_many", "mutex", "child", "fifo_open")  # waits that are known at once
 
 
