@@ -37,11 +37,12 @@ static const char *const buses[] = {
 
 static void wait_set_add(struct wait_set *set, int fd, bool writes)
 {
-	if (set->count < WAIT_SET_FDS) {
-		set->fds[set->count] = fd;
-		set->writes |= (uint64_t)writes << set->count;
-	}
-	set->count++;
+	size_t at = (size_t)set->count++;
+
+	if (at >= WAIT_SET_FDS)
+		return;
+	set->fds[at] = fd;
+	set->writes |= (uint64_t)writes << at;
 }
 
 static bool is_of_client(const struct wait_facts *facts)
