@@ -75,13 +75,15 @@ static int kernel_types_check(const struct config *config, struct error *e)
 /* True if events are measured beside samples. */
 static bool traced(const struct config *config)
 {
-	return config->trace || config->live.own;
+	return config->trace || own_probes_report(config->live.own);
 }
 
 /* Returns the option by which they are. */
 static const char *traced_by(const struct config *config)
 {
-	return config->live.own ? "--probe" : config->live.slower_us ? "--slower" : "--trace";
+	return own_probes_report(config->live.own) ? "--probe"
+	       : config->live.slower_us		   ? "--slower"
+						   : "--trace";
 }
 
 /* Returns the given option that only BPF programs can serve; NULL: there is none. */
@@ -92,6 +94,8 @@ static const char *bpf_option(const struct config *config)
 
 	if (traced(config))
 		return traced_by(config);
+	if (config->live.own && !config->replay)
+		return "--context with probes";
 	if (config->report.critical_path)
 		return "--critical-path";
 	if (config->live.share || config->live.attach)
@@ -194,6 +198,20 @@ static int recorded_traces(struct config *config)
 
 #define PROBE_BUDGET_DEFAULT 50 /* tenths of a percent of a CPU */
 
+/* Checks contexts between two probes. */
+static int contexts_check(const struct config *config, bool samples, struct error *e)
+{
+	static const char option[] = "--context with probes";
+
+	if (!samples)
+		return usage(e, option, "is for a report, rows, stacks, -o and --top");
+	if (config->live.attach)
+		return usage(e, option,
+			     "needs probes of its own: it can't go with --attach, which uses those "
+			     "of --share as they are");
+	return config->live.share ? usage(e, option, "can't be shared: leave out --share") : 0;
+}
+
 static int trace_check(struct config *config, bool samples, struct error *e)
 {
 	const char *typed = traced_by(config);
@@ -203,9 +221,16 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 	int err;
 
 	if (config->live.probe_budget && !config->live.own)
-		return usage(e, "--probe-budget", "is for --probe");
-	if (config->live.own_events && !config->live.own)
+		return usage(e, "--probe-budget", "is for --probe and --context");
+	if (config->live.own_events && !own_probes_report(config->live.own))
 		return usage(e, "--events", "is for --probe");
+	if (!config->live.probe_budget)
+		config->live.probe_budget = PROBE_BUDGET_DEFAULT;
+	if (own_probes_hold(config->live.own)) {
+		err = contexts_check(config, samples, e);
+		if (err)
+			return err;
+	}
 	if (config->live.own_events && config->live.slower_us)
 		return usage(e, "--slower",
 			     "lists the calls that took longer: it can't go with --events");
@@ -219,12 +244,10 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 		return usage(e, typed,
 			     "needs probes of its own: it can't go with --attach, which uses those "
 			     "of --share as they are");
-	if (config->live.own && config->live.share)
+	if (own_probes_report(config->live.own) && config->live.share)
 		return usage(e, "--probe", "can't be shared: leave out --share");
-	if (config->live.own && config->mode == MODE_TOP)
+	if (own_probes_report(config->live.own) && config->mode == MODE_TOP)
 		return usage(e, "--probe", "is for a report, --csv and --json");
-	if (!config->live.probe_budget)
-		config->live.probe_budget = PROBE_BUDGET_DEFAULT;
 	if (config->live.own) {
 		config->live.own->events = config->live.own_events;
 		config->live.own->stacks = config->report.stacks;

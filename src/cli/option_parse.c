@@ -92,17 +92,41 @@ const struct option_row *option_of_mode(const struct config *config)
 	return row;
 }
 
-/* Adds a probe of --probe to those that *to points to. */
-static int probe_add(struct own_probes **to, const char *text, struct error *e)
+/* Adds a probe of --probe, or a context of --context, to those that *to points to. */
+static int probe_add(struct own_probes **to, const char *text, bool context, struct error *e)
 {
 	struct own_probes *probes = *to;
+	struct own_item *item;
 
 	if (!probes)
 		*to = probes = memory_get(sizeof(*probes));
 	if (probes->count == OWN_PROBES_MAX)
-		return error_set(e, EINVAL, EXIT_USAGE, "--probe: at most %d at a time",
-				 OWN_PROBES_MAX);
-	return own_probe_parse(text, &probes->items[probes->count++].probe, e);
+		return error_set(e, EINVAL, EXIT_USAGE,
+				 "--probe, --context: at most %d probes at a time", OWN_PROBES_MAX);
+	item = &probes->items[probes->count++];
+	return context ? own_context_parse(text, item, e) : own_probe_parse(text, &item->probe, e);
+}
+
+/* Adds a column of --context: a variable, or what threads have between two probes. */
+static int context_add(struct config *config, const char *text, struct error *e)
+{
+	static const enum column_kind kinds[] = {[OWN_INT] = KIND_NUMBER,
+						 [OWN_BYTES] = KIND_NUMBER,
+						 [OWN_NS] = KIND_NUMBER,
+						 [OWN_HEX] = KIND_HEX,
+						 [OWN_STR] = KIND_TEXT};
+	const struct own_probe *probe;
+	size_t slot;
+	int err;
+
+	if (!own_context_is(text))
+		return program_variable_add(text, e);
+	err = probe_add(&config->live.own, text, true, e);
+	if (err)
+		return err;
+	slot = config->live.own->count - 1;
+	probe = &config->live.own->items[slot].probe;
+	return held_column_add(text, probe->name, kinds[probe->type], slot, e);
 }
 
 static int mode_set(struct config *config, const struct option_row *row, struct error *e)
@@ -174,9 +198,9 @@ static int option_take(struct config *config, const struct option_row *row, cons
 		*(const char **)to = argument;
 		return argument ? config_read(config, argument, e) : 0;
 	case OPTION_PROBE:
-		return probe_add((struct own_probes **)to, argument, e);
+		return probe_add((struct own_probes **)to, argument, false, e);
 	case OPTION_COLUMN:
-		return program_variable_add(argument, e);
+		return context_add(config, argument, e);
 	case OPTION_MODE:
 		break;
 	}

@@ -81,7 +81,8 @@ const struct option_row option_table[] = {
 	{0, "by", "KEY,...",
 	 "group by these keys only: columns of --list, or waker, thread, process", TEXT(by)},
 	{0, "context", "SPEC",
-	 "make a column of a variable of programs: 'NAME = var FILE:SYMBOL[->OFFSET...][:TYPE]'",
+	 "make a column of a variable of programs: 'NAME = var FILE:SYMBOL[->OFFSET...][:TYPE]'; or of what threads "
+	 "have between two probes: 'NAME = probe u:FILE:PROBE(VALUE) .. PROBE'",
 	 .kind = OPTION_COLUMN},
 	{0, "sort", "COLUMN", "sort the report by this column (default: most time first)",
 	 TEXT(sort)},

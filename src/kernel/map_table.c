@@ -36,4 +36,5 @@ const struct kernel_map_row kernel_map_rows[KERNEL_MAP_COUNT] = {
 				     ENTRIES_FIXED},
 	[KERNEL_MAP_WORK] = {"ts_work", sizeof(struct work_slot), ENTRIES_PER_THREAD},
 	[KERNEL_MAP_IRQS] = {"ts_irqs", sizeof(struct cpu_irqs), ENTRIES_PER_CPU},
+	[KERNEL_MAP_HELD] = {"ts_held", sizeof(struct probe_held), ENTRIES_PER_THREAD},
 };

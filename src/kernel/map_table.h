@@ -38,9 +38,10 @@ enum kernel_map {
 	KERNEL_MAP_WAKES,	 /* wake-ups that end waits which a scan has seen */
 	KERNEL_MAP_CONNECTIONS,	 /* those that have not ended */
 	KERNEL_MAP_WORK,	 /* idle keys and pieces of work, by slot */
-	KERNEL_MAP_TEXTS,	 /* texts by which --probe counts */
+	KERNEL_MAP_TEXTS,	 /* texts that --probe and --context read */
 	KERNEL_MAP_PROBE_STACKS, /* stacks of events of --probe, by number */
 	KERNEL_MAP_IRQS,	 /* interrupts of each CPU */
+	KERNEL_MAP_HELD,	 /* values that threads hold between two probes */
 	KERNEL_MAP_COUNT
 };
 

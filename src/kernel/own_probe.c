@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "kernel/own_probe.h"
+#include "kernel/record.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -30,6 +31,7 @@ const struct own_kind own_kinds[OWN_KINDS] = {
 /* clang-format on */
 
 _Static_assert(USDT_ARGUMENTS_MAX <= OWN_PROBE_FIELDS, "a field for each argument");
+_Static_assert(OWN_PROBES_MAX == PROBE_HELD_MAX, "a value for each context");
 
 #define TYPES "int, bytes, ns, hex and str"
 
@@ -48,8 +50,8 @@ static int refuse_list(const struct own_probe *probe, size_t at, struct error *e
 	char words[ERROR_LINE_SIZE / 2];
 
 	vsnprintf(words, sizeof(words), format, list);
-	return error_set(e, EINVAL, EXIT_USAGE, "--probe '%.200s', character %zu: %s", probe->text,
-			 at + 1, words);
+	return error_set(e, EINVAL, EXIT_USAGE, "%s '%.200s', character %zu: %s", probe->option,
+			 probe->text, at + 1, words);
 }
 
 int own_probe_refuse(const struct own_probe *probe, size_t at, struct error *e, const char *format,
@@ -180,7 +182,7 @@ static int point_read(struct reading *reading)
 			     kind->what, OWN_PROBE_POINT_SIZE - 1);
 	if (!length)
 		return wrong(reading, "the name of a %s is expected", kind->what);
-	if (*reading->at && !strchr("( \t", *reading->at))
+	if (*reading->at && !strchr("( \t|", *reading->at))
 		return wrong(reading, "'%c' is in no name of a %s%s", *reading->at, kind->what,
 			     probe->kind == OWN_FUNCTION
 				     ? ": symbols are given as nm(1) prints them without -C"
@@ -277,6 +279,9 @@ static int field_read(struct reading *reading, struct own_probe_field *field)
 		if (!kind->returns)
 			return wrong(reading, "a %s returns nothing: ret is for functions",
 				     kind->what);
+		if (reading->probe->result == OWN_HELD)
+			return wrong(reading, "a context begins where a function is called: ret is "
+					      "for --probe");
 		reading->at += length;
 		field->returned = true;
 		field->name[0] = 0;
@@ -495,23 +500,29 @@ static int condition_read(struct reading *reading)
 	}
 }
 
+/* Reads "if" and a condition, if they are there. */
+static int if_read(struct reading *reading)
+{
+	if (!take(reading, "if"))
+		return 0;
+	if (*reading->at && !strchr(" \t(!", *reading->at))
+		return wrong(reading, "a space is expected after 'if'");
+	return condition_read(reading);
+}
+
 int own_probe_parse(const char *text, struct own_probe *probe, struct error *e)
 {
 	struct reading reading = {probe, text, 0, e};
 	int err;
 
-	memset(probe, 0, sizeof(*probe));
-	probe->text = text;
+	*probe = (struct own_probe){.option = "--probe", .text = text};
 	err = name_read(&reading);
 	if (!err)
 		err = target_read(&reading);
 	if (!err)
 		err = result_read(&reading);
-	if (!err && take(&reading, "if")) {
-		if (*reading.at && !strchr(" \t(!", *reading.at))
-			return wrong(&reading, "a space is expected after 'if'");
-		err = condition_read(&reading);
-	}
+	if (!err)
+		err = if_read(&reading);
 	spaces_skip(&reading);
 	if (!err && *reading.at)
 		return wrong(&reading,
@@ -520,6 +531,117 @@ int own_probe_parse(const char *text, struct own_probe *probe, struct error *e)
 				     : "'(' and a value, 'if' and a condition, or the end is "
 				       "expected");
 	return err;
+}
+
+/* --- contexts */
+
+#define CONTEXT_FORM "'NAME = probe u:FILE:PROBE(VALUE) .. PROBE'"
+
+/* Reads the value, which a context must have. */
+static int held_read(struct reading *reading)
+{
+	struct own_probe *probe = reading->probe;
+	int err;
+
+	if (*reading->at != '(')
+		return wrong(reading,
+			     "the value that threads have is expected in brackets: " CONTEXT_FORM);
+	reading->at++;
+	probe->type = own_kinds[probe->kind].type;
+	err = value_read(reading, &probe->value, &probe->type);
+	if (err || take(reading, ")"))
+		return err;
+	return wrong(reading, "')' is expected after the value");
+}
+
+/* Reads a probe that ends it: a whole target, or another point of the file of the one before. */
+static int end_read(struct reading *reading, const struct own_probe *before)
+{
+	struct own_probe *end = reading->probe;
+
+	spaces_skip(reading);
+	if (!*reading->at)
+		return wrong(reading, "the probe that ends it is expected: " CONTEXT_FORM);
+	if (reading->at[1] == ':' && before->result == OWN_HELD)
+		return target_read(reading);
+	end->kind = before->kind;
+	end->file_at = before->file_at;
+	memcpy(end->file, before->file, sizeof(end->file));
+	memcpy(end->provider, before->provider, sizeof(end->provider));
+	return point_read(reading);
+}
+
+static int ends_read(struct reading *reading, struct own_item *item)
+{
+	const struct own_probe *before = &item->probe;
+	int err;
+
+	do {
+		if (item->end_count == OWN_ENDS_MAX)
+			return wrong(reading, "at most %d probes end a context", OWN_ENDS_MAX);
+		reading->probe = &item->ends[item->end_count++];
+		*reading->probe = (struct own_probe){.option = item->probe.option,
+						     .text = item->probe.text,
+						     .result = OWN_COUNT};
+		err = end_read(reading, before);
+		before = reading->probe;
+		if (!err && item->end_count > 1 && !own_kinds[before->kind].of_file)
+			err = wrong(reading, "only points of a file can be several");
+	} while (!err && take(reading, "|"));
+	return err;
+}
+
+bool own_context_is(const char *text)
+{
+	text += strcspn(text, "=");
+	text += *text == '=';
+	text += strspn(text, " \t");
+	return !strncmp(text, "probe", 5) && (!text[5] || strchr(" \t", text[5]));
+}
+
+int own_context_parse(const char *text, struct own_item *item, struct error *e)
+{
+	struct reading reading = {&item->probe, text, 0, e};
+	int err;
+
+	item->probe = (struct own_probe){.option = "--context", .text = text, .result = OWN_HELD};
+	err = name_read(&reading);
+	if (!err && !take(&reading, "probe"))
+		err = wrong(&reading, "'probe' is expected: " CONTEXT_FORM);
+	spaces_skip(&reading);
+	if (!err)
+		err = target_read(&reading);
+	if (!err)
+		err = held_read(&reading);
+	if (!err)
+		err = if_read(&reading);
+	if (err)
+		return err;
+	if (!take(&reading, ".."))
+		return wrong(&reading,
+			     "'..' and the probe that ends it are expected: " CONTEXT_FORM);
+	err = ends_read(&reading, item);
+	spaces_skip(&reading);
+	if (!err && *reading.at)
+		err = wrong(&reading, "'|' or the end is expected: a probe that ends a context has "
+				      "neither a value nor a condition");
+	return err;
+}
+
+bool own_probes_report(const struct own_probes *probes)
+{
+	for (unsigned int i = 0; probes && i < probes->count; i++)
+		if (probes->items[i].probe.result != OWN_HELD)
+			return true;
+	return false;
+}
+
+bool own_probes_hold(const struct own_probes *probes)
+{
+	for (unsigned int i = 0; probes && i < probes->count; i++)
+		if (probes->items[i].probe.result == OWN_HELD)
+			return true;
+	return false;
 }
 
 /* --- the BPF text */
@@ -575,6 +697,16 @@ static void condition_add(const struct own_probe *probe, struct text *to)
 	}
 }
 
+/* Adds a value as it is: of a text its key. */
+static void each_add(const struct own_probe *probe, struct text *to)
+{
+	if (probe->type == OWN_STR)
+		text_add_format(to, "probe_text(v%u, %d)", probe->value,
+				!own_kinds[probe->kind].of_file);
+	else
+		value_add(probe->value, probe->type, to);
+}
+
 /* Adds what is done with an event whose values are v0, v1 and so on. */
 static void report_add(const struct own_probe *probe, unsigned int index, struct text *to)
 {
@@ -587,13 +719,13 @@ static void report_add(const struct own_probe *probe, unsigned int index, struct
 		text_add_format(to, "\tprobe_count(ctx, %u);\n", index);
 	} else if (probe->result == OWN_TIME) {
 		text_add_format(to, "\tprobe_time(ctx, %u, now_ns, &call);\n", index);
-	} else if (probe->result == OWN_EACH) {
+	} else if (probe->result == OWN_EACH || probe->result == OWN_HELD) {
 		text_add_format(to,
-				probe->type != OWN_STR ? "\tprobe_each(ctx, %u, v%u);\n"
-				: own_kinds[probe->kind].of_file
-					? "\tprobe_each(ctx, %u, probe_text(v%u, 0));\n"
-					: "\tprobe_each(ctx, %u, probe_text(v%u, 1));\n",
-				index, probe->value);
+				probe->result == OWN_HELD ? "\tprobe_hold(%u, "
+							  : "\tprobe_each(ctx, %u, ",
+				index);
+		each_add(probe, to);
+		text_add_string(to, probe->result == OWN_HELD ? ", 1);\n" : ");\n");
 	} else {
 		text_add_format(to, "\tprobe_%s(ctx, %u, ", probe->type == OWN_NS ? "ns" : "amount",
 				index);
@@ -745,16 +877,28 @@ static void tracepoint_add(const struct own_probe *probe, unsigned int index, st
 	text_add_string(to, "\treturn 0;\n}\n");
 }
 
-void own_probe_text_write(const struct own_probe *probe, const struct own_target *target,
-			  unsigned int index, struct text *to)
+/* Adds the second probe of a context. */
+static void end_add(const struct own_probe *end, unsigned int index, struct text *to)
 {
-	if (probe->kind == OWN_TRACEPOINT) {
+	text_add_format(to,
+			end->kind == OWN_TRACEPOINT
+				? "int probe_%u_return(struct bpf_raw_tracepoint_args *ctx)\n{\n"
+				: "int probe_%u_return(struct pt_regs *ctx)\n{\n",
+			index);
+	text_add_format(to, "\tprobe_hold(%u, 0, 0);\n\treturn 0;\n}\n", index);
+}
+
+void own_item_text_write(const struct own_item *item, unsigned int index, struct text *to)
+{
+	const struct own_probe *probe = &item->probe;
+
+	if (probe->kind == OWN_TRACEPOINT)
 		tracepoint_add(probe, index, to);
-		return;
-	}
-	if (own_probe_enters(probe))
-		entry_add(probe, target, index, to);
-	if (own_probe_returns(probe))
+	else if (own_probe_enters(probe))
+		entry_add(probe, &item->target, index, to);
+	if (probe->result == OWN_HELD)
+		end_add(&item->ends[0], index, to);
+	else if (probe->kind != OWN_TRACEPOINT && own_probe_returns(probe))
 		return_add(probe, index, to);
 }
 
@@ -778,20 +922,25 @@ void own_probes_rows_fill(struct own_probes *probes)
 {
 	for (unsigned int i = 0; i < probes->count; i++) {
 		struct own_item *item = &probes->items[i];
+		const bool held = item->probe.result == OWN_HELD;
+		const struct own_probe *last = held ? &item->ends[0] : &item->probe;
 
-		for (unsigned int end = 0; end < 2; end++) {
-			const bool there = end ? own_probe_returns(&item->probe)
-					       : own_probe_enters(&item->probe);
-
-			item->rows[end] = (struct own_row){
-				.row = {.name = "probe",
-					.kind = end ? kinds[item->probe.kind].end
-						    : kinds[item->probe.kind].begin,
-					.gives = (enum probe_group)(GROUP_OWN + 2 * i + end),
-					.event = item->probe.point,
-					.function = there ? functions[i][end] : NULL},
-				.target = &item->target};
-		}
+		item->rows[0] = (struct own_row){
+			.row = {.name = "probe",
+				.kind = kinds[item->probe.kind].begin,
+				.gives = (enum probe_group)(GROUP_OWN + 2 * i),
+				.event = item->probe.point,
+				.function =
+					own_probe_enters(&item->probe) ? functions[i][0] : NULL},
+			.target = &item->target};
+		item->rows[1] = (struct own_row){
+			.row = {.name = "probe",
+				.kind = held ? kinds[last->kind].begin : kinds[last->kind].end,
+				.gives = (enum probe_group)(GROUP_OWN + 2 * i + 1),
+				.event = last->point,
+				.function =
+					held || own_probe_returns(last) ? functions[i][1] : NULL},
+			.target = held ? &item->end_target : &item->target};
 	}
 }
 

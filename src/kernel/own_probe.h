@@ -22,14 +22,22 @@
  *   bytes   signed, 64 bits
  *   ns      the same, a time
  *   hex     unsigned, 64 bits
- *   str     the address of a text (k, t: also of the kernel's), of which 127 bytes are read when
+ *   str     the address of a text (k, t: also of the kernel's), of which 255 bytes are read when
  * the event is reported: not for conditions
  *
  * Of hex and str, events are counted by value; others are distributions in powers of two. Without a
  * type a value that is reported is an int, but for
  * USDT probes, whose notes say how many bits an argument has and whether it has a sign. A condition
  * takes a value without a type as signed, 64 bits. No word of a probe becomes part of a
- * BPF text: own_probe_text_write() writes numbers, and identifiers that it makes itself.
+ * BPF text: own_item_text_write() writes numbers, and identifiers that it makes itself.
+ *
+ * A context, as --context has it, is a value that a thread has from one probe to another:
+ *
+ *   context = NAME "=" "probe" target "(" value ")" [ "if" condition ] ".." end { "|" point }
+ *   end     = target | point
+ *   point   = the name of another point of the file that was named last
+ *
+ * Its value is an argument; as a column it has a name as those have.
  */
 #ifndef TSNAP_KERNEL_OWN_PROBE_H
 #define TSNAP_KERNEL_OWN_PROBE_H
@@ -51,6 +59,7 @@
 #define OWN_PROBE_FIELDS 12 /* different values of a probe */
 #define OWN_PROBE_TOKENS 256
 #define OWN_PROBE_DEPTH 32 /* nesting of ( and ! */
+#define OWN_ENDS_MAX 4	   /* probes that end a context */
 
 enum own_probe_kind { OWN_FUNCTION, OWN_USDT, OWN_KERNEL, OWN_TRACEPOINT, OWN_KINDS };
 
@@ -62,6 +71,7 @@ enum own_probe_result {
 	OWN_TIME,
 	OWN_VALUE, /* a distribution */
 	OWN_EACH,  /* counts by value */
+	OWN_HELD,  /* nothing: its threads have the value until another probe (--context) */
 };
 
 /* What a kind of probes has. */
@@ -98,7 +108,8 @@ struct own_probe_token {
 };
 
 struct own_probe {
-	const char *text; /* as typed, the caller's */
+	const char *option; /* "--probe" or "--context", for errors */
+	const char *text;   /* as typed, the caller's */
 	char name[OWN_PROBE_NAME_SIZE];
 	enum own_probe_kind kind;
 	char file[PATH_MAX];		     /* "": the kind has none */
@@ -106,7 +117,7 @@ struct own_probe {
 	char point[OWN_PROBE_POINT_SIZE];
 	size_t file_at, point_at; /* characters of the text */
 	enum own_probe_result result;
-	enum own_probe_type type; /* of OWN_VALUE and OWN_EACH */
+	enum own_probe_type type; /* of OWN_VALUE, OWN_EACH and OWN_HELD */
 	unsigned int value;	  /* index of its field */
 	struct own_probe_field fields[OWN_PROBE_FIELDS];
 	unsigned int field_count;
@@ -141,20 +152,30 @@ struct own_probes {
 	struct own_item {
 		struct own_probe probe;
 		struct own_target target;
-		struct own_row rows[2]; /* entry and return; function NULL: it has none */
-		bool detached;		/* for its cost */
-		int64_t call_ns;	/* ns of the kernel for a call, its programs left out */
-		int64_t ns, runs;	/* cost of its programs at the last check */
-		int64_t rate, share;	/* calls a second, tenths of a percent of a CPU, before it
-					 * was detached */
+		/* of a context: the probes that end it, in one file or the kernel */
+		struct own_probe ends[OWN_ENDS_MAX];
+		unsigned int end_count;
+		struct own_target end_target;
+		/* entry and return, or a context's beginning and end; function NULL: it has none */
+		struct own_row rows[2];
+		bool detached;	     /* for its cost */
+		int64_t call_ns;     /* ns of the kernel for a call, its programs left out */
+		int64_t ns, runs;    /* cost of its programs at the last check */
+		int64_t rate, share; /* calls a second, tenths of a percent of a CPU, before it
+				      * was detached */
 	} items[OWN_PROBES_MAX];
 	unsigned int count;
 	bool events; /* each event is reported by itself */
 	bool stacks; /* events have the stacks of their threads */
 	/* How they are kept in their budget (live/live_own.c): */
 	int stats;	    /* descriptor by which the kernel counts; -1: none is wanted */
+	unsigned int users; /* sources that have them attached: --top may begin one more */
 	int64_t checked_ns; /* time of the last check; 0: none yet */
 };
+
+/* True if some of them are of --probe; of --context. probes may be NULL. */
+bool own_probes_report(const struct own_probes *probes);
+bool own_probes_hold(const struct own_probes *probes);
 
 /* Fills the rows of each probe, after its target. */
 void own_probes_rows_fill(struct own_probes *probes);
@@ -164,6 +185,11 @@ void own_probes_plan(const struct own_probes *probes, struct probe_plan *plan);
 /* Parses a probe. 0, or -EINVAL with a usage error that says what is wrong, at which character, and
  * what would be right. text must outlive the probe. */
 int own_probe_parse(const char *text, struct own_probe *probe, struct error *e);
+
+/* True if the text of a --context has the form of a context between two probes. */
+bool own_context_is(const char *text);
+/* Parses a context into a zeroed item; as own_probe_parse(). */
+int own_context_parse(const char *text, struct own_item *item, struct error *e);
 
 /* Fills e with words on a part of the probe's text. Returns -EINVAL. */
 int own_probe_refuse(const struct own_probe *probe, size_t at, struct error *e, const char *format,
@@ -179,8 +205,7 @@ bool own_probe_returns(const struct own_probe *probe);
 bool own_sites_differ(const struct own_probe *probe, const struct own_target *target);
 
 /* Adds the BPF programs of the probe with that index, for bpf_text/probe.bpf.c: probe_0_entry and
- * probe_0_return, as far as it has them. */
-void own_probe_text_write(const struct own_probe *probe, const struct own_target *target,
-			  unsigned int index, struct text *to);
+ * probe_0_return, as far as it has them. A context's second probe has the latter. */
+void own_item_text_write(const struct own_item *item, unsigned int index, struct text *to);
 
 #endif

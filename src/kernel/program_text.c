@@ -225,7 +225,7 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("open_event.bpf.c", to);
 	if (measures_incidents(knobs))
 		fragment_add("incident.bpf.c", to);
-	if (measures_work(knobs) || knobs->own) {
+	if (measures_work(knobs) || own_probes_report(knobs->own)) {
 		fragment_add("work.h", to);
 		fragment_add("split.bpf.c", to);
 	}
@@ -253,11 +253,14 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		return;
 	fragment_add("probe.h", to);
 	fragment_add("probe.bpf.c", to);
-	text_add_string(to, "#line 1 \"tsnap's programs for --probe\"\n");
+	if (own_probes_report(knobs->own))
+		fragment_add("probe_report.bpf.c", to);
+	if (own_probes_hold(knobs->own))
+		fragment_add("probe_context.bpf.c", to);
+	text_add_string(to, "#line 1 \"tsnap's programs for --probe and --context\"\n");
 	for (unsigned int i = 0; i < knobs->own->count; i++)
 		if (!knobs->own->items[i].detached)
-			own_probe_text_write(&knobs->own->items[i].probe,
-					     &knobs->own->items[i].target, i, to);
+			own_item_text_write(&knobs->own->items[i], i, to);
 }
 
 void program_text_write(const struct probe_plan *plan, const struct field_layout *layout,

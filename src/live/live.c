@@ -200,6 +200,7 @@ static void live_close(struct source *source)
 	runtime_locks_done(&live->runtime_locks);
 	live_parsers_end(&live->context);
 	live_host_done(&live->host);
+	live_held_done(&live->held);
 	cgroup_events_done(&live->cgroup_events);
 	episodes_clear(&live->episodes);
 	free(live->walk.arrived_ns);
@@ -605,6 +606,8 @@ int live_open(const struct live_config *config, struct filter *filter, uint64_t 
 	      struct source **source, struct error *e)
 {
 	struct live *live = memory_get(sizeof(*live));
+
+	live_held_init(&live->held);
 	struct priority before; /* on a full host the start would take many seconds */
 	int err;
 

@@ -32,6 +32,7 @@ static const struct {
 	{SEES_CALLS, 1u << GROUP_CALL, 0},
 	{SEES_RENAMES, 1u << GROUP_NAME, 0},
 	{SEES_IRQS, IRQ_GROUPS, 0},
+	{KEEPS_EXECS, 0, 1u << PART_PROGRAM},
 };
 
 /* Groups that are always attached: states, and records to be read in the next scan; a thread before

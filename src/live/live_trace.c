@@ -2,6 +2,7 @@
 #include "live/live_trace.h"
 #include "base/clock.h"
 #include "base/names.h"
+#include "live/scan/live_held.h"
 #include "live/scan/live_work.h"
 #include "live/stacks/live_own_stacks.h"
 #include "live/trace_table.h"
@@ -121,21 +122,15 @@ static void work_fill(const struct latency_key *key, const struct latency *laten
 		split->parts_ns[bucket][part] = (int64_t)sums.parts_ns[part];
 }
 
-/* Returns the text by which a probe counts, with three dots if it was cut; NULL: it could not be
- * read. */
+/* Returns the text by which a probe counts; NULL: it could not be read. */
 static const char *probe_text_name(struct kernel *kernel, const struct latency_key *key)
 {
 	const uint64_t each = latency_key_each(key);
-	char words[PROBE_TEXT_BYTES + sizeof("...")];
 	struct probe_text text;
-	size_t length;
 
 	if (!each || bpf_lookup_elem(kernel->compiled.maps[KERNEL_MAP_TEXTS], (void *)&each, &text))
 		return NULL;
-	length = strnlen((const char *)text.words, PROBE_TEXT_BYTES - 1);
-	snprintf(words, sizeof(words), "%.*s%s", (int)length, (const char *)text.words,
-		 length == PROBE_TEXT_BYTES - 1 ? "..." : "");
-	return name_transient_string(words);
+	return live_probe_text(&text);
 }
 
 /* True if events of the user's own probes have stacks. */

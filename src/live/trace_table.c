@@ -443,7 +443,8 @@ const struct trace_row *trace_row_of(uint32_t kind)
 {
 	if (kind < LATENCY_KIND_COUNT)
 		return &trace_rows[kind];
-	return kind >= LATENCY_PROBE && kind - LATENCY_PROBE < own_count
+	return kind >= LATENCY_PROBE && kind - LATENCY_PROBE < own_count &&
+			       own_rows[kind - LATENCY_PROBE].kind.name
 		       ? &own_rows[kind - LATENCY_PROBE]
 		       : NULL;
 }
@@ -471,10 +472,15 @@ int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e
 		const bool each = probe->result == OWN_EACH;
 		const bool time = probe->result == OWN_TIME;
 		const bool value = each || (own->events && probe->result == OWN_VALUE);
-		int err = own_name_check(probe, e);
+		int err = probe->result == OWN_HELD ? 0 : own_name_check(probe, e);
 
 		if (err)
 			return err;
+		own_count = i + 1;
+		if (probe->result == OWN_HELD) { /* it reports nothing */
+			own_rows[i] = (struct trace_row){0};
+			continue;
+		}
 		own_rows[i] = (struct trace_row){
 			.kind = {.name = probe->name,
 				 .help = probe->text,
@@ -499,7 +505,6 @@ int trace_own_set(const struct own_probes *own, uint32_t *kinds, struct error *e
 				  : probe->type == OWN_HEX	   ? hex_describe
 								   : number_describe,
 			.texts = probe->type == OWN_STR};
-		own_count = i + 1;
 		*kinds |= 1u << (LATENCY_PROBE + i);
 	}
 	return 0;

@@ -292,6 +292,9 @@ static int maps_open(struct kernel *kernel, const struct kernel_options *options
 		result =
 			scan_time_rows_init(&kernel->scan_time, maps[KERNEL_MAP_SAMPLING],
 					    maps[KERNEL_MAP_SCAN_TIME], kernel->host.cpus_possible);
+	if (!result)
+		result = held_reader_init(&kernel->held, maps[KERNEL_MAP_HELD],
+					  kernel->compiled.threads_max);
 	if (result)
 		return error_set(e, -result, EXIT_FAILED,
 				 "the thread state array can't be mapped: %s", strerror(-result));
@@ -460,6 +463,7 @@ void kernel_close(struct kernel *kernel)
 	probe_detach(&kernel->links);
 	changed_reader_done(&kernel->changed);
 	scan_time_rows_done(&kernel->scan_time);
+	held_reader_done(&kernel->held);
 	latency_reader_done(&kernel->latency);
 	event_reader_done(&kernel->events);
 	wake_reader_done(&kernel->wakes);

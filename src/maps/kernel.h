@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "maps/changed_list.h"
+#include "maps/held_reader.h"
 #include "kernel/compile.h"
 #include "maps/event_reader.h"
 #include "kernel/feature_table.h"
@@ -67,6 +68,7 @@ struct kernel {
 	struct thread_table table;
 	struct changed_reader changed;
 	struct scan_time_rows scan_time;
+	struct held_reader held;
 	struct register_requester requester;
 	struct latency_reader latency;
 	struct event_reader events;

@@ -60,9 +60,9 @@ _Static_assert(sizeof(union value) == 8 && sizeof(const char *) == 8, "64-bit ho
 /* At the end are the columns that sample_column_add() has added. */
 extern const struct column *const sample_columns;
 extern size_t sample_column_count;
-/* Adds the column of the next variable of a program; before there are any samples or threads. At
- * most PROGRAM_VARIABLES_MAX. */
-void sample_column_add(const char *name, enum column_kind kind);
+/* Adds a column of a name that the user has chosen; before there are any samples or threads. There
+ * is one for each of struct sample's app.variables and held.values. */
+void sample_column_add(const char *name, enum column_kind kind, uint64_t needs, size_t offset);
 
 /* Section of the columns from `first` on, up to the next section. */
 struct column_section {

@@ -14,11 +14,10 @@
 		 char nothing;                                                        \
 	 }))
 
-/* --context makes columns of the last rows. */
-#define VARIABLE(number)                                                                   \
-	{                                                                                  \
-		"", "", "variable of programs", KIND_NUMBER, ROLE_KEY, NEED_VARIABLES, 10, \
-			AT(app.variables[number])                                          \
+/* --context makes columns of the last rows (sample_column_add()). */
+#define NAMED                                                                          \
+	{                                                                              \
+		"", "", "context that the user names", KIND_NUMBER, ROLE_KEY, 0, 10, 0 \
 	}
 
 static struct column columns[] = {
@@ -507,16 +506,21 @@ static struct column columns[] = {
 	{"cancelled_write_bytes", "CANCELLED_WRITE_BYTES",
 	 "bytes of write_bytes that were truncated before they were sent", KIND_NUMBER, ROLE_MAX,
 	 NEED_IO, 21, PROC_VALUE(102)},
-	VARIABLE(0),
-	VARIABLE(1),
-	VARIABLE(2),
-	VARIABLE(3),
-	VARIABLE(4),
-	VARIABLE(5),
-	VARIABLE(6),
-	VARIABLE(7),
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
+	NAMED,
 };
-_Static_assert(PROGRAM_VARIABLES_MAX == 8, "that many rows");
+#define NAMED_MAX (PROGRAM_VARIABLES_MAX + SAMPLE_HELD_MAX)
+_Static_assert(NAMED_MAX == 12, "that many rows");
 
 const struct column *const sample_columns = columns;
 
@@ -538,9 +542,9 @@ const size_t column_section_count = sizeof(column_sections) / sizeof(column_sect
 
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
-size_t sample_column_count = COLUMN_COUNT - PROGRAM_VARIABLES_MAX;
+size_t sample_column_count = COLUMN_COUNT - NAMED_MAX;
 
-void sample_column_add(const char *name, enum column_kind kind)
+void sample_column_add(const char *name, enum column_kind kind, uint64_t needs, size_t offset)
 {
 	struct column *column = &columns[sample_column_count++];
 	struct text title = {0};
@@ -550,6 +554,8 @@ void sample_column_add(const char *name, enum column_kind kind)
 	column->name = name_of_string(name);
 	column->title = name_of_string(text_string(&title));
 	column->kind = kind;
+	column->needs = needs;
+	column->offset = offset;
 	sample_absent_add(column);
 	text_done(&title);
 }

@@ -69,6 +69,7 @@
 #define NEED_SERVES SAMPLE_NEED(54)	    /* serves */
 #define NEED_IRQ SAMPLE_NEED(55)	    /* irq */
 #define NEED_REFAULTS SAMPLE_NEED(56)	    /* refault_bps */
+#define NEED_HELD SAMPLE_NEED(57)	    /* those of --context between two probes */
 
 /* What fills a need's facts, in the order in which a sample gets them. */
 enum need_source {
@@ -129,6 +130,7 @@ enum need_probe {
 	SEES_RENAMES = 256,
 	SEES_IRQS = 512,
 	LOOKS_AT_MEMORY = 1024, /* of threads on a CPU */
+	KEEPS_EXECS = 2048, /* another program of a thread */
 };
 
 /* Rows of needs: the need, the needs that it implies, what fills it, its traits, its probes, its
@@ -140,6 +142,8 @@ enum need_probe {
 	    "the record; a probe where a thread is renamed, a rare event") \
 	ROW(NEED_WAKER, 0, FROM_RECORD, IS_SHOWN, KEEPS_WAKER, COST_FREE, "wakeup", \
 	    "the record; wake-ups are seen for the states anyway") \
+	ROW(NEED_HELD, 0, FROM_RECORD, IS_EARLY, KEEPS_EXECS, COST_EVENT, "contexts", \
+	    "programs at the two probes that --context names; their map, with the record") \
 	ROW(NEED_TOTALS, 0, FROM_TOTALS, IS_EARLY | IS_SHOWN, KEEPS_TOTALS, COST_FREE, "totals", \
 	    "the record; added up at switches, seen anyway") \
 	ROW(NEED_SLEEP, NEED_TOTALS, FROM_TOTALS, 0, KEEPS_TOTALS, COST_SAMPLED, "sleeps", \

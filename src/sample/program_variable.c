@@ -2,6 +2,7 @@
 #include "sample/program_variable.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "sample/needs.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #define NAME_BYTES_MAX 32
 #define PART_BYTES_MAX 128
 #define FORM "NAME = var FILE:SYMBOL[->OFFSET...][:TYPE]"
+#define PROBES_FORM "NAME = probe u:FILE:PROBE(VALUE) .. PROBE"
 #define SMALL "abcdefghijklmnopqrstuvwxyz"
 #define DIGITS "0123456789"
 
@@ -44,7 +46,8 @@ static const char *column_name_at(void *from, size_t at)
 
 static int wrong(const char *spec, const char *why, struct error *e)
 {
-	return error_set(e, EINVAL, EXIT_USAGE, "--context '%s': %s; it has the form %s", spec, why,
+	return error_set(e, EINVAL, EXIT_USAGE,
+			 "--context '%s': %s; it has the form %s, or " PROBES_FORM, spec, why,
 			 FORM);
 }
 
@@ -148,7 +151,7 @@ int program_variable_add(const char *spec, struct error *e)
 		return wrong(spec, "after the name comes =", e);
 	blanks_skip(&at);
 	if (strncmp(at, "var", 3) != 0 || !strchr(" \t", at[3]))
-		return wrong(spec, "after = comes var", e);
+		return wrong(spec, "after = comes var or probe", e);
 	at += 3;
 	blanks_skip(&at);
 	made.module = part_take(&at, strcspn(at, ": \t"));
@@ -165,7 +168,19 @@ int program_variable_add(const char *spec, struct error *e)
 	blanks_skip(&at);
 	if (*at)
 		return wrong(spec, "there is more than that", e);
-	sample_column_add(made.name, made.type->kind);
+	sample_column_add(made.name, made.type->kind, NEED_VARIABLES,
+			  offsetof(struct sample, app.variables[program_variable_count]));
 	program_variables[program_variable_count++] = made;
 	return 0;
+}
+
+int held_column_add(const char *spec, const char *name, enum column_kind kind, size_t slot,
+		    struct error *e)
+{
+	int err = name_check(spec, name, e);
+
+	if (!err)
+		sample_column_add(name, kind, NEED_HELD,
+				  offsetof(struct sample, held.values[slot]));
+	return err;
 }

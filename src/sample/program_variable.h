@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Variables of programs that the user names (--context), each of which is a column:
+/* Columns that the user names (--context). Those of variables of programs:
  *
  *     NAME = var FILE:SYMBOL[->OFFSET...][:TYPE]
  *
@@ -39,5 +39,10 @@ extern size_t program_variable_count;
 
 /* Adds one, and its column. 0, or -EINVAL with a line that says what is wrong. */
 int program_variable_add(const char *spec, struct error *e);
+
+/* Adds the column of a context between two probes, kernel/own_probe.h: of held.values[slot] of
+ * samples. As program_variable_add(). */
+int held_column_add(const char *spec, const char *name, enum column_kind kind, size_t slot,
+		    struct error *e);
 
 #endif

@@ -226,6 +226,16 @@ struct sample_makers {
 	int64_t fork_pid, thread_pid;
 };
 
+#define SAMPLE_HELD_MAX 4 /* contexts between two probes */
+
+/* what the thread has from one probe to another (--context 'NAME = probe ...') */
+struct sample_held {
+	union {
+		int64_t number;
+		const char *text;
+	} values[SAMPLE_HELD_MAX];
+};
+
 struct sample {
 	struct sample_scan scan;
 	struct sample_thread thread;
@@ -240,6 +250,7 @@ struct sample {
 	struct sample_wait wait;
 	struct sample_net net;
 	struct sample_app app;
+	struct sample_held held;
 	struct sample_stack stack;
 	struct sample_waker waker;
 	struct sample_io io;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text that users may type after --probe. None of its words may become part of the BPF text: that
- * has identifiers of tsnap's own, numbers and the signs of C only. */
+/* Text that users may type after --probe, and after --context. None of its words may become part of
+ * the BPF text: that has identifiers of tsnap's own, numbers and the signs of C only. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,6 +47,7 @@ static bool is_own(const char *word, size_t length)
 					    "probe_count",
 					    "probe_each",
 					    "probe_text",
+					    "probe_hold",
 					    "PROBE_REGISTER",
 					    "PROBE_READ",
 					    "PROBE_PLACE",
@@ -115,8 +116,8 @@ static void target_fill(struct own_target *target, const uint8_t *data, size_t s
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct own_target target;
-	struct own_probe *probe = malloc(sizeof(*probe));
+	struct own_item *item = calloc(1, sizeof(*item));
+	struct own_probe *probe = item ? &item->probe : NULL;
 	char *text = malloc(size + 1);
 	struct text written = {0};
 	struct error e = {0};
@@ -126,18 +127,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size)
 		memcpy(text, data, size);
 	text[size] = '\0';
-	if (!own_probe_parse(text, probe, &e)) {
+	if (own_context_is(text) ? !own_context_parse(text, item, &e)
+				 : !own_probe_parse(text, probe, &e)) {
 		must(own_probe_enters(probe) || own_probe_returns(probe));
 		must(*probe->name && *probe->point && probe->field_count <= OWN_PROBE_FIELDS);
-		target_fill(&target, data, size);
-		own_probe_text_write(probe, &target, 0, &written);
+		must(probe->result != OWN_HELD || (*item->ends[0].point && probe->field_count));
+		target_fill(&item->target, data, size);
+		own_item_text_write(item, 0, &written);
 		text_check(text_string(&written));
 	} else {
 		must(e.exit_code == EXIT_USAGE && *e.line);
 	}
 	text_done(&written);
 	error_done(&e);
-	free(probe);
+	free(item);
 	free(text);
 	return 0;
 }

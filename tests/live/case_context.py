@@ -2,11 +2,14 @@
 tests/stack/context.c knows what each of its threads publishes."""
 import collections
 import csv
+import datetime
 import io
 import os
+import time
 
 from case_stacks import directory_of
 from harness import SLOW, Findings, Process, Skip, case, check, number, unescape, wait_until
+from parts import Postgres, Session
 
 COLUMNS = "comm,state,syscall,arg2,trace_id,span_id,context,service,service_instance"
 # the program, and the library that it loads: the ways in which a thread's variable can be found
@@ -253,3 +256,92 @@ def context_of_parked(ctx):
     check("CONTEXT  STACK" in text and "parked=0  main." in text and "größe00=600000, ms=600000  main." in text, "%s", text)
     tool = ctx.plain("--goroutines", "-p", process.pid, "-G", "context", "--query-text", "off")
     check(tool.wait(30 * SLOW) == 2 and not tool.out, "%s%s", tool.out, tool.err)
+
+
+def time_of(text):
+    """Seconds since 1970 of a timestamp."""
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc).timestamp()
+
+
+def halves(rows):
+    """The share of the samples of a thread on its CPU that have a context."""
+    mine = [row for row in rows if row["comm"] == "held_halves" and row["state"] == "ON"]
+    return len(mine), sum(row["ctx"] == "half" for row in mine) / max(len(mine), 1)
+
+
+@case
+def context_of_probes(ctx):
+    """--context ... probe: each sample has what its thread has between the two probes, a text and a number: asleep, on a CPU, and where
+    that changes every 50 us. Threads that took the id of one which ended before the second probe have none, nor has another program."""
+    workload = ctx.workload("held")
+    file = os.readlink("/proc/%d/exe" % workload.tgid)
+    tool = ctx.stream("-a", "-F", 50, "-p", workload.tgid, "--descendants", "--context", "ctx = probe p:%s:probed_begin(arg1:str) .. probed_end" % file,
+                      "--context", "job = probe p:%s:probed_begin(arg2:bytes) if arg2 > 1 .. p:%s:probed_end" % (file, file),
+                      "--probe-budget", 99, columns="comm,state,syscall,arg2,ctx,job")
+    tool.wait_scans(5)
+    workload.say("go")
+    done = workload.wait_done()
+    tool.wait_scans(300)
+    rows, find, seen = tool.interrupt(), Findings(), collections.Counter()
+    for row in rows:
+        who = row["comm"]
+        if who == "held_sleeps" and row["state"] == "S" and row["syscall"] == "futex":
+            number = int(row["arg2"] or "0", 16)
+            text = "thread %s, job %d" % (row["tid"], number) if number else ""
+            find.expect((row["ctx"], row["job"]) == (text, str(number) if number > 1 else ""), "not %s: %s", text, row)
+            seen["job" if number else "none"] += 1
+        elif who == "held_spins" and row["state"] != "S":
+            find.expect(row["ctx"] == "spins" and not row["job"], "%s", row)
+            seen[who] += 1
+        elif who in ("held_fresh", "sleep") and row["state"] == "S":
+            find.expect(not row["ctx"] and not row["job"], "%s", row)
+            seen[who] += 1
+    find.close()
+    count, share = halves(rows)
+    check(min(seen[key] for key in ("job", "none", "held_spins", "held_fresh", "sleep")) >= 30, "%s", dict(seen))
+    check(count >= 30 and abs(share - 0.5) < 0.15 + 1 / count ** 0.5, "%.2f of %d samples of a thread that has a context half of the time", share, count)
+    check(done["reused"] != "0" or not os.path.exists("/proc/sys/kernel/ns_last_pid"), "no id was reused")
+
+
+@case
+def context_of_postgres(ctx):
+    """--context between PostgreSQL's own USDT probes: sessions have the statement that pg_stat_activity says they run, and none while they are
+    idle, also after a statement that failed."""
+    server = Postgres(ctx)
+    sessions = [Session(server, ctx) for _ in range(3)]
+    observer, find, told, spec = Session(server, ctx), Findings(), {}, "stmt = probe u:postgres:query__start(arg1:str) .. query__done | transaction__abort"
+    failing = Session(server, ctx)
+    tool = ctx.stream("-a", "-F", 50, "-p", ",".join(str(session.backend) for session in sessions + [failing]), "--context", spec,
+                      columns="state,app_state,query,stmt")
+    tool.wait_scans(5)
+    failing.say("select 1 / (select 0 from pg_sleep(0.3));")
+    for turn in range(8):
+        for at, session in enumerate(sessions):
+            session.say("select pg_sleep(0.%d) /* job %d of %d: %s */;" % (3 + at, turn, at, "long " * 60 * (at == 2)))
+        until = time.time() + 0.9
+        while time.time() < until:
+            lines = observer.ask("select pid, extract(epoch from clock_timestamp()), extract(epoch from query_start), encode(query::bytea, 'hex') "
+                              "from pg_stat_activity where state = 'active' and query like 'select pg_sleep%'")
+            for line in lines.splitlines():
+                pid, now, start, query = line.split("|")
+                told[int(pid), float(start), bytes.fromhex(query)] = float(now)
+            time.sleep(0.05)
+    rows, seen = tool.interrupt(), collections.Counter()
+    for row in rows:
+        row["at"] = time_of(row["timestamp"])
+    for (pid, start, query), last in told.items():
+        words = query.decode()
+        expected = words if len(words) < 255 else words[:255] + "..."
+        for row in rows:
+            if number(row, "pid") == pid and start + 0.02 < row["at"] < last:
+                find.expect(unescape(row["stmt"]).decode() == expected, "%d: %r, not %r", pid, row["stmt"], expected)
+                seen["cut" if "..." in expected else "whole"] += 1
+    for row in rows:
+        if row["state"] == "S" and row["app_state"] == "idle":
+            find.expect(not row["stmt"], "idle, but %s", row)
+            seen["failed" if number(row, "pid") == failing.backend else "idle"] += 1
+        elif row["state"] == "S" and row["query"].startswith("select pg_sleep"):
+            find.expect(unescape(row["stmt"])[:200] == unescape(row["query"])[:200], "%s", row)
+            seen["by memory"] += 1
+    find.close()
+    check(min(seen[key] for key in ("cut", "whole", "idle", "failed", "by memory")) >= 50, "%s", dict(seen))

@@ -254,7 +254,7 @@ def probe_by_value(ctx):
         sizes["0x%x" % (1 << i % 10 if i % 10 else 0)] += 1
     check(by_value(rows, "sizes") == sizes, "%s", by_value(rows, "sizes"))
     long = by_value(rows, "names")
-    check(long == {"x" * 127 + "...": CALLS}, "%s", long)
+    check(long == {"x" * 255 + "...": CALLS}, "%s", long)
 
 
 @case

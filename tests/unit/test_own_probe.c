@@ -167,20 +167,89 @@ static void test_text(void **state)
 
 	target_make(&target);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct own_probe *probe = calloc(1, sizeof(*probe));
+		struct own_item *item = calloc(1, sizeof(*item));
+		struct own_probe *probe = &item->probe;
 		struct error e = {0};
 		struct text text = {0};
 
 		if (own_probe_parse(rows[i].text, probe, &e))
 			fail_msg("%s", e.line);
-		own_probe_text_write(probe, &target, 2, &text);
+		item->target = target;
+		own_item_text_write(item, 2, &text);
 		if (probe->result != rows[i].result || own_probe_enters(probe) != rows[i].enters ||
 		    own_probe_returns(probe) != rows[i].returns ||
 		    !strstr(text_string(&text), rows[i].has) ||
 		    (rows[i].hasnt && strstr(text_string(&text), rows[i].hasnt)))
 			fail_msg("'%s': %s", rows[i].text, text_string(&text));
 		text_done(&text);
-		free(probe);
+		free(item);
+	}
+}
+
+static void test_contexts(void **state)
+{
+	/* at: where it is wrong, from 1; 0: it is right, and words are in its programs */
+	static const struct {
+		const char *text;
+		int at;
+		const char *words, *end, *file;
+	} rows[] = {
+		{"x = probe u:f:b(arg1:str) .. done", 0, "probe_hold(2, probe_text(v0, 0), 1)",
+		 "done", "f"},
+		{"x = probe u:f:prov:b(arg1) .. u:/g:h:other", 0, "probe_hold(2, (__s64)v0, 1)",
+		 "other", "/g"},
+		{"x = probe k:f(arg2:str) if arg1 > 1 .. t:sched:sched_switch", 0,
+		 "probe_hold(2, probe_text(v0, 1), 1);\n\treturn 0;\n}\nint "
+		 "probe_2_return(struct bpf_raw_tracepoint_args *ctx)\n{\n"
+		 "\tprobe_hold(2, 0, 0);",
+		 "sched_switch", ""},
+		{"x=probe p:f:b(arg1:hex)..b", 0, "probe_hold(2, v0, 1)", "b", "f"},
+		{"x = probe u:f:b", 16, "the value that threads have is expected", NULL, NULL},
+		{"x = probe u:f:b()", 17, "a value is expected", NULL, NULL},
+		{"x = probe p:f:b(ret) .. c", 17, "ret is for --probe", NULL, NULL},
+		{"x = probe p:f:b(arg1) if ret > 1 .. c", 26, "ret is for --probe", NULL, NULL},
+		{"x = probe p:f:b(arg1)", 22, "'..' and the probe that ends it", NULL, NULL},
+		{"x = probe p:f:b(arg1) ..", 25, "the probe that ends it is expected", NULL, NULL},
+		{"x = probe p:f:b(arg1) .. p:/g:c|d | e", 0, "probe_hold(2, ", "e", "/g"},
+		{"x = probe p:f:b(arg1) .. c|d|e|f|g", 34, "at most 4 probes", NULL, NULL},
+		{"x = probe p:f:b(arg1) .. k:c|d", 31, "only points of a file", NULL, NULL},
+		{"x = probe p:f:b(arg1) .. c(arg1)", 27, "neither a value nor a condition", NULL,
+		 NULL},
+		{"x = probe p:f:b(arg1) .. q:c", 26, "the kinds are p", NULL, NULL},
+		{"x = probe", 10, "a kind and a colon are expected", NULL, NULL},
+	};
+	static struct own_target target;
+
+	(void)state;
+	assert_true(own_context_is("a=probe\tx") && own_context_is(" a = probe"));
+	assert_false(own_context_is("a = probes:x") || own_context_is("probe x"));
+	target_make(&target);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct own_item *item = calloc(1, sizeof(*item));
+		struct error e = {0};
+		struct text text = {0};
+		char place[32];
+		int err = own_context_parse(rows[i].text, item, &e);
+
+		if (rows[i].at) {
+			snprintf(place, sizeof(place), "', character %d:", rows[i].at);
+			if (err != -EINVAL || strncmp(e.line, "--context '", 11) != 0 ||
+			    !strstr(e.line, place) || !strstr(e.line, rows[i].words))
+				fail_msg("'%s': %s", rows[i].text, e.line);
+		} else {
+			if (err)
+				fail_msg("'%s': %s", rows[i].text, e.line);
+			item->target = target;
+			own_item_text_write(item, 2, &text);
+			if (!strstr(text_string(&text), rows[i].words) ||
+			    strcmp(item->ends[item->end_count - 1].point, rows[i].end) != 0 ||
+			    strcmp(item->ends[item->end_count - 1].file, rows[i].file) != 0)
+				fail_msg("'%s': %s, %s", rows[i].text,
+					 item->ends[item->end_count - 1].point, text_string(&text));
+		}
+		error_done(&e);
+		text_done(&text);
+		free(item);
 	}
 }
 
@@ -230,7 +299,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_errors), cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_text),   cmocka_unit_test(test_target),
-		cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_sites),  cmocka_unit_test(test_contexts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -257,9 +257,11 @@ static void fields_are_columns(void **state)
 	};
 
 	for (size_t offset = 0; offset < sizeof(struct sample); offset += 8) {
-		bool found =
-			offset >= AT(app.variables) &&
-			offset < AT(app.variables) + sizeof(((struct sample *)0)->app.variables);
+		bool found = (offset >= AT(app.variables) &&
+			      offset < AT(app.variables) +
+					       sizeof(((struct sample *)0)->app.variables)) ||
+			     (offset >= AT(held) &&
+			      offset < AT(held) + sizeof(((struct sample *)0)->held));
 
 		for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 			found |= others[i] == offset;

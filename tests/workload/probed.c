@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Known calls of known functions, with known arguments and results, and known USDT probes, for
  * --probe. */
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <setjmp.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +13,7 @@
 struct probed {
 	long calls, nap_ms, spin_ms, depth, hot;
 	int64_t took_ns, kept;
-	char name[201];
+	char name[301];
 	jmp_buf back;
 };
 
@@ -22,6 +25,8 @@ void probed_left(struct probed *probed);
 void probed_hot(void);
 void probed_name(const char *name);
 void probed_both(int64_t nap_ns, int64_t spin_ns);
+void probed_begin(const char *text, long number);
+void probed_end(void);
 
 /* Returns bytes, or -1 if they are 0. */
 __attribute__((noinline)) int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes)
@@ -171,7 +176,141 @@ static void probed_run(void)
 	}
 }
 
+__attribute__((noinline)) void probed_begin(const char *text, long number)
+{
+	__asm__ volatile("" : : "r"(text), "r"(number));
+}
+
+__attribute__((noinline)) void probed_end(void)
+{
+	__asm__ volatile("");
+}
+
+/* Sleeps in a call whose third argument is that number. */
+static void number_sleep(unsigned int number, int64_t ns)
+{
+	struct timespec timeout = {ns / (1000 * NS_PER_MS), ns % (1000 * NS_PER_MS)};
+	unsigned int word = number;
+
+	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, number, ns ? &timeout : NULL, NULL, 0);
+}
+
+/* Its sleeps have a number, and the context of that number but for 0, which has none. */
+static void held_sleeps(void *unused)
+{
+	(void)unused;
+	for (unsigned int number = 1;; number++) {
+		char text[64];
+
+		snprintf(text, sizeof(text), "thread %d, job %u", (int)gettid_now(), number);
+		probed_begin(text, number);
+		number_sleep(number, 7 * NS_PER_MS);
+		probed_end();
+		number_sleep(0, 5 * NS_PER_MS);
+	}
+}
+
+static void spin(int64_t ns)
+{
+	int64_t until_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until_ns)
+		;
+}
+
+static void held_spins(void *unused)
+{
+	(void)unused;
+	probed_begin("spins", 1);
+	for (;;)
+		spin(NS_PER_MS);
+}
+
+static void held_halves(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		probed_begin("half", 1);
+		spin(50000);
+		probed_end();
+		spin(50000);
+	}
+}
+
+static void held_lost(void *unused)
+{
+	(void)unused;
+	probed_begin("lost", 1);
+}
+
+static void held_fresh(void *unused)
+{
+	(void)unused;
+	number_sleep(0, 0);
+}
+
+/* Has the next thread that is made get a tid. */
+static void tid_next(pid_t tid)
+{
+	int fd = open("/proc/sys/kernel/ns_last_pid", O_WRONLY);
+
+	if (fd < 0)
+		return;
+	dprintf(fd, "%d", (int)tid - 1);
+	close(fd);
+}
+
+/* Threads whose context is never ended by a probe: threads that end, of whose ids others take some,
+ * and one that executes another program. */
+static void held_lose(struct subject *fresh, long count, long *reused)
+{
+	for (long i = 0; i < count; i++) {
+		struct subject lost;
+
+		subject_start(&lost, "held_lost", held_lost, NULL);
+		pthread_join(lost.thread, NULL);
+		tid_next(lost.tid);
+		subject_start(&fresh[i], "held_fresh", held_fresh, NULL);
+		*reused += fresh[i].tid == lost.tid;
+	}
+	if (child_fork())
+		return;
+	probed_begin("executed", 1);
+	execlp("sleep", "held_executed", "1000", (char *)NULL);
+	_exit(1);
+}
+
+static void held_run(void)
+{
+	static const struct {
+		const char *name;
+		void (*fn)(void *unused);
+	} rows[] = {{"held_sleeps", held_sleeps},
+		    {"held_sleeps", held_sleeps},
+		    {"held_spins", held_spins},
+		    {"held_halves", held_halves}};
+	enum { FRESH = 20 };
+	static struct subject subjects[sizeof(rows) / sizeof(rows[0])], fresh[FRESH];
+	long reused = 0;
+	char text[64];
+
+	ready_begin(gettid_now(), getpid());
+	line_end();
+	while (hold_line(text, sizeof(text))) {
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+			subject_start(&subjects[i], rows[i].name, rows[i].fn, NULL);
+		held_lose(fresh, FRESH, &reused);
+		line_begin("done");
+		line_add("reused", "%ld", reused);
+		line_end();
+	}
+}
+
 const struct workload probed_workloads[] = {
+	{"held", "",
+	 "at a line read: threads between probed_begin and probed_end, whose sleeps in futex have "
+	 "the number of their context as third argument, 0 for none; and some that never end one",
+	 held_run},
 	{"probed", "calls=N nap_ms=N spin_ms=N depth=N hot=N",
 	 "for each line read: so many calls of probed_nap and probed_left and USDT probes, a call "
 	 "of "

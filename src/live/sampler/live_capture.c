@@ -170,6 +170,7 @@ static void record_copy(void *to, const struct thread_state *record)
 				       sizeof(*capture->threads));
 	copy = &capture->threads[capture->count++];
 	copy->record = *record;
+	held_read(&capturer->wants.kernel->held, record, capturer->tick_ns, &copy->held);
 	copy->switched = copy->moved = copy->requested = false;
 	if (!capturer->looked)
 		cpu_want(capturer, record);
@@ -505,6 +506,7 @@ void capture_take(struct capturer *capturer, struct live_capture *capture, int64
 	const struct compile_result *compiled = &capturer->wants.kernel->compiled;
 
 	capturer->capture = capture;
+	capturer->tick_ns = tick_ns;
 	capture->scan_time = (struct live_scan_time){
 		.now_ns = clock_monotonic_ns(),
 		.ticks = capture->ticks,

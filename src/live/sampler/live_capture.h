@@ -35,6 +35,7 @@
 #include "live/threads/proc_records.h"
 #include "maps/block_reader.h"
 #include "maps/cpu_sampler.h"
+#include "maps/held_reader.h"
 #include "maps/irq_reader.h"
 #include "maps/kept_stacks.h"
 #include "maps/kernel.h"
@@ -42,6 +43,7 @@
 
 struct captured {
 	struct thread_state record;
+	struct held_values held; /* at the scan time */
 	bool switched;	/* record had another switch when read again, after looks at CPUs */
 	bool moved;	/* switched after the scan time: may change without a wake-up */
 	bool requested; /* registers were; true also if it ran meanwhile, and has none */
@@ -128,6 +130,7 @@ struct capturer {
 	struct realtime *realtime;
 	pthread_mutex_t *requesting;  /* held while registers are requested */
 	struct live_capture *capture; /* the scan that is filled now */
+	int64_t tick_ns;	      /* its scan time */
 	uint32_t own_tid, own_key;    /* ids of the thread that copies */
 	bool own_key_known;	      /* own_key is set: the thread has a record */
 	uint64_t moved_count;	      /* scans that could not keep their scan time */

@@ -276,7 +276,7 @@ static void batch_give(struct live *live)
 }
 
 void live_batch_add(struct live *live, const struct thread_state *record,
-		    enum thread_state_kind state, bool requested, uint32_t shares)
+		    const struct captured *copy, enum thread_state_kind state, uint32_t shares)
 {
 	struct lookup_hint hint = {.sequence = record->sched.sequence_done};
 	/* where work is not wanted, episodes keep no samples */
@@ -301,6 +301,9 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 		return;
 	}
 	record_sample(record, &live->context.now.scan_time, state, sample);
+	if (live->context.wants.needs & NEED_HELD)
+		live_held_fill(&live->held, &live->context, record, copy ? &copy->held : NULL,
+			       sample);
 	scan_fill(&live->batch.scan, shares, sample);
 	if (live->source.describes_host && sample->thread.comm &&
 	    !strcmp(sample->thread.comm, LIVE_JVM_THREAD))
@@ -317,7 +320,7 @@ void live_batch_add(struct live *live, const struct thread_state *record,
 		return;
 	}
 	live->batch.scan.count++;
-	lacking = !requested && live->context.wants.needs & NEED_SYSCALL &&
+	lacking = !(copy && copy->requested) && live->context.wants.needs & NEED_SYSCALL &&
 		  sample->thread.kthread != 1 &&
 		  registers_lacking(&live->context.kernel.requester, record);
 	if (!lacking) {

@@ -137,8 +137,11 @@ void live_describe(struct source *source, struct source_status *status)
 	if (live->context.config.traces)
 		source_status_miss(status, "events of --trace (more threads than fit the maps)",
 				   live->growth.earlier.latency_full + counters.latency_full);
+	source_status_miss_any(status, "texts of --context that were gone when they were read",
+			       live->held.lost_count);
 	if (live->context.config.own)
-		source_status_miss(status, "events of --probe whose values could not be read",
+		source_status_miss(status,
+				   "events of --probe and --context whose values could not be read",
 				   live->growth.earlier.probe_unread + counters.probe_unread);
 	if (live->context.config.own)
 		source_status_miss_any(

@@ -50,7 +50,7 @@ static void record_look(void *to, const struct thread_state *record)
 	/* no CPU is interrupted for the stack of the thread that runs there */
 	if (state_row(state)->active && live->stacks.needs)
 		return;
-	live_batch_add(live, record, state, false, 1);
+	live_batch_add(live, record, NULL, state, 1);
 }
 
 /* Looks at all records, in a walk of its own beside those of scans, which go on where they were. */

@@ -548,7 +548,9 @@ static int budget_begin(struct live *live, struct own_probes *own, struct error 
 	const char *why = NULL;
 
 	own->checked_ns = 0;
-	own->stats = bpf_stats_open(&live->context.kernel.features, &why);
+	live->own_begun = true;
+	if (!own->users++)
+		own->stats = bpf_stats_open(&live->context.kernel.features, &why);
 	if (own->stats < 0 && why)
 		return error_set(e, ENOTSUP, EXIT_HOST_CANNOT,
 				 "--probe: nothing keeps a probe in its budget: %s", why);
@@ -571,9 +573,9 @@ static int texts_check(struct live *live, const struct own_probe *probe, struct 
 {
 	struct features *features = &live->context.kernel.features;
 
-	if (probe->result != OWN_EACH || probe->type != OWN_STR)
+	if ((probe->result != OWN_EACH && probe->result != OWN_HELD) || probe->type != OWN_STR)
 		return 0;
-	if (live->context.config.hides_texts)
+	if (live->context.config.hides_texts && probe->result == OWN_EACH)
 		return own_probe_refuse(probe, probe->fields[probe->value].at, e,
 					"str shows texts of programs: not with --query-text off");
 	if (feature_has(features, FEATURE_READ_INTO_MAP) &&
@@ -581,6 +583,53 @@ static int texts_check(struct live *live, const struct own_probe *probe, struct 
 		return 0;
 	return own_probe_refuse(probe, probe->fields[probe->value].at, e,
 				"this kernel reads no texts of programs for tsnap (5.5 does)");
+}
+
+static int target_find(struct live *live, struct own_probe *probe, struct own_target *target,
+		       struct error *e)
+{
+	target->pid = one_pid(&live->context.config);
+	switch (probe->kind) {
+	case OWN_KERNEL:
+		return kernel_function_take(probe, target, e);
+	case OWN_TRACEPOINT:
+		return tracepoint_find(probe, e);
+	default:
+		return code_find(live_parser(&live->context, PARSER_TABLES), probe, target, e);
+	}
+}
+
+/* Adds the places of another probe that ends a context. */
+static int sites_add(const struct own_probe *probe, const struct own_target *more,
+		     struct own_target *target, struct error *e)
+{
+	if (target->site_count + more->site_count > OWN_SITES_MAX)
+		return own_probe_refuse(probe, probe->point_at, e,
+					"the context ends at more than %d places", OWN_SITES_MAX);
+	for (unsigned int i = 0; i < more->site_count; i++)
+		target->sites[target->site_count++] = more->sites[i];
+	return 0;
+}
+
+/* Finds where a context ends, and checks that it can be kept. */
+static int held_check(struct live *live, struct own_item *item, struct error *e)
+{
+	static struct own_target more;
+
+	/* values are read from memory that is shared with the programs */
+	if (!feature_has(&live->context.kernel.features, FEATURE_THREAD_SLOTS))
+		return own_probe_refuse(&item->probe, 0, e,
+					"this kernel shares no memory with programs for it (5.5 is "
+					"the first that does)");
+	for (unsigned int i = 0; i < item->end_count; i++) {
+		int err = target_find(live, &item->ends[i], i ? &more : &item->end_target, e);
+
+		if (!err && i)
+			err = sites_add(&item->ends[i], &more, &item->end_target, e);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 int live_own_begin(struct live *live, struct error *e)
@@ -591,27 +640,18 @@ int live_own_begin(struct live *live, struct error *e)
 	for (unsigned int i = 0; own && !err && i < own->count; i++) {
 		struct own_item *item = &own->items[i];
 
-		item->target.pid = one_pid(&live->context.config);
 		item->detached = false;
 		item->ns = item->runs = item->rate = item->share = 0;
 		err = texts_check(live, &item->probe, e);
-		if (err)
-			return err;
-		switch (item->probe.kind) {
-		case OWN_KERNEL:
-			err = kernel_function_take(&item->probe, &item->target, e);
-			break;
-		case OWN_TRACEPOINT:
-			err = tracepoint_find(&item->probe, e);
-			break;
-		default:
-			err = code_find(live_parser(&live->context, PARSER_TABLES), &item->probe,
-					&item->target, e);
-		}
+		if (!err)
+			err = target_find(live, &item->probe, &item->target, e);
+		if (!err && item->probe.result == OWN_HELD)
+			err = held_check(live, item, e);
 	}
 	if (!own || err)
 		return err;
-	own->stacks |= (live->context.wants.needs & (NEED_USTACK | NEED_KSTACK)) != 0;
+	own->stacks |=
+		own_probes_report(own) && live->context.wants.needs & (NEED_USTACK | NEED_KSTACK);
 	own_probes_rows_fill(own);
 	err = budget_begin(live, own, e);
 	if (!err)
@@ -619,7 +659,8 @@ int live_own_begin(struct live *live, struct error *e)
 	return err;
 }
 
-/* Reads what a probe has cost since its programs were loaded. *calls: runs of its first program. */
+/* Reads what a probe has cost since its programs were loaded. *calls: how often it was reached, as
+ * far as its programs run at the same call. */
 static int64_t cost_read(const struct live *live, const struct own_probes *own, unsigned int index,
 			 int64_t *calls)
 {
@@ -634,7 +675,10 @@ static int64_t cost_read(const struct live *live, const struct own_probes *own, 
 		if (programs[end] < 0 || program_cost_read(programs[end], &cost) || cost.runs < 0)
 			continue;
 		ns += cost.ns;
-		*calls = cost.runs > *calls ? cost.runs : *calls;
+		if (item->probe.result == OWN_HELD)
+			*calls += cost.runs;
+		else
+			*calls = cost.runs > *calls ? cost.runs : *calls;
 	}
 	return ns + *calls * item->call_ns;
 }
@@ -692,8 +736,9 @@ void live_own_end(struct live *live)
 {
 	struct own_probes *own = live->context.config.own;
 
-	if (own && own->stats > 0)
+	if (!live->own_begun || --own->users)
+		return;
+	if (own->stats > 0)
 		close(own->stats);
-	if (own)
-		own->stats = 0;
+	own->stats = 0;
 }

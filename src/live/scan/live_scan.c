@@ -198,7 +198,7 @@ static void record_take(struct live *live, const struct thread_state *record,
 		return;
 	shares = state == STATE_SLEEP ? stands_for(live, copy) : 1;
 	if (shares)
-		live_batch_add(live, record, state, copy && copy->requested, shares);
+		live_batch_add(live, record, copy, state, shares);
 }
 
 /* Does what need not be done at every tick. */
@@ -209,6 +209,7 @@ static void housekeep(struct live *live)
 	live->times.housekept_ns = live->context.now.scan_time.now_ns;
 	live->walk.gone_looks_left = gone_looks(live);
 	lookup_sweep(live->context.lookup, live->context.now.scan_time.now_ns);
+	live_held_sweep(&live->held, live->context.now.scan_time.now_ns);
 	runtime_locks_sweep(&live->runtime_locks, live->context.now.scan_time.now_ns);
 }
 

@@ -20,6 +20,7 @@
 #include "live/threads/live_totals.h"
 #include "base/cache.h"
 #include "live/resolve/lookup.h"
+#include "live/scan/live_held.h"
 #include "live/chains/live_chains.h"
 #include "unwind/runtime/runtime_locks.h"
 #include "live_wakeups.h"
@@ -94,6 +95,8 @@ struct live {
 	struct live_wakeups wakeups;
 	struct runtime_locks runtime_locks;
 	struct live_host host;
+	struct live_held held;
+	bool own_begun; /* true: counted among the users of own probes */
 	struct cgroup_events cgroup_events;
 	struct live_accounts accounts;
 	struct live_growth growth;
@@ -111,11 +114,11 @@ static inline uint64_t awake_key(const struct thread_state *record, uint32_t key
 }
 
 /* live_batch.c. add: makes a sample of the record, and first hands over what was gathered if the
- * batch is full (requested: its registers are not to be requested again; shares: how many threads
- * it stands for). request: requests the registers that samples wait for, and completes these
+ * batch is full (copy: where the record was captured, or NULL; shares: how many threads it stands
+ * for). request: requests the registers that samples wait for, and completes these
  * samples. settle: does the same, and completes live->batch.scan. */
 void live_batch_add(struct live *live, const struct thread_state *record,
-		    enum thread_state_kind state, bool requested, uint32_t shares);
+		    const struct captured *copy, enum thread_state_kind state, uint32_t shares);
 void live_batch_request(struct live *live);
 void live_batch_settle(struct live *live);
 
