@@ -246,8 +246,6 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 			     "of --share as they are");
 	if (own_probes_report(config->live.own) && config->live.share)
 		return usage(e, "--probe", "can't be shared: leave out --share");
-	if (own_probes_report(config->live.own) && config->mode == MODE_TOP)
-		return usage(e, "--probe", "is for a report, --csv and --json");
 	if (config->live.own) {
 		config->live.own->events = config->live.own_events;
 		config->live.own->stacks = config->report.stacks;

@@ -8,6 +8,7 @@
 #include "base/progress.h"
 #include "base/signals.h"
 #include "sample/proc_values.h"
+#include "kernel/own_probe.h"
 #include "live/trace_table.h"
 #include "screen/command.h"
 #include "screen/draw.h"
@@ -52,6 +53,7 @@ struct top {
 static void base_find(struct top *top)
 {
 	const struct query *query = &top->query;
+	const struct own_probes *own = top->config->live.own;
 	const struct trace_kind *kinds[TRACE_KINDS_MAX];
 	size_t kind_count = trace_kinds_list(trace_kinds_of_screen(), kinds);
 	const struct {
@@ -67,6 +69,10 @@ static void base_find(struct top *top)
 			continue;
 		text_add_format(&top->base, " %s ", words[i].option);
 		text_add_word(&top->base, words[i].value);
+	}
+	for (unsigned int i = 0; own && i < own->count; i++) {
+		text_add_format(&top->base, " %s ", own->items[i].probe.option);
+		text_add_word(&top->base, own->items[i].probe.text);
 	}
 	if (top->config->live.descendants)
 		text_add_string(&top->base, " -r");

@@ -208,6 +208,8 @@ static void trace_lines_fill(struct peek *peek)
 			last--;
 		peek->trace_lines[peek->trace_line_count++] =
 			(struct peek_trace_line){trace, PEEK_TRACE_SUM};
+		if (peek->traces[trace].kind->measure == TRACE_COUNT)
+			continue;
 		for (int bucket = first; bucket <= last; bucket++) {
 			if (buckets[bucket] > peek->traces[trace].most)
 				peek->traces[trace].most = buckets[bucket];
@@ -412,14 +414,18 @@ static size_t peek_count(const struct view *view, const struct shown *shown)
 	       (stacks_are_sampled(shown) ? shown->peek.stacks.row_count : 1);
 }
 
-static void add_duration(struct text *text, int64_t ns)
+/* Adds a bound of a bucket. */
+static void add_bound(struct text *text, const struct trace_kind *kind, int64_t ns)
 {
-	struct text duration = {0};
+	struct text bound = {0};
 
-	text_add_duration(&duration, ns);
-	text_add_spaces(text, duration.length < 8 ? 8 - duration.length : 0);
-	text_add(text, text_string(&duration), duration.length);
-	text_done(&duration);
+	if (kind->measure == TRACE_AMOUNT)
+		text_add_number(&bound, ns >> HISTOGRAM_AMOUNT_SHIFT);
+	else
+		text_add_duration(&bound, ns);
+	text_add_spaces(text, bound.length < 8 ? 8 - bound.length : 0);
+	text_add(text, text_string(&bound), bound.length);
+	text_done(&bound);
 }
 
 /* "1.02 ms ..  2.05 ms      120  ##########" */
@@ -428,12 +434,12 @@ static void add_bucket(struct text *help, const struct peek_trace *trace, int bu
 	int64_t count = trace->histogram.buckets[bucket];
 	struct text number = {0};
 
-	add_duration(help, histogram_low_ns(bucket));
+	add_bound(help, trace->kind, histogram_low_ns(bucket));
 	text_add_string(help, bucket == HISTOGRAM_BUCKETS - 1 ? " on " : " .. ");
 	if (bucket == HISTOGRAM_BUCKETS - 1)
 		text_add_spaces(help, 8);
 	else
-		add_duration(help, histogram_high_ns(bucket));
+		add_bound(help, trace->kind, histogram_high_ns(bucket));
 	text_add_number(&number, count);
 	text_add_spaces(help, number.length < 9 ? 9 - number.length : 1);
 	text_add_string(help, text_string(&number));
@@ -445,19 +451,38 @@ static void add_bucket(struct text *help, const struct peek_trace *trace, int bu
 		text_add_char(help, '#');
 }
 
+/* Adds ", p50 1.02 ms, p90 ..."; nothing of what is only counted. */
+static void add_quantiles(struct text *help, const struct trace_kind *kind,
+			  const struct histogram *histogram)
+{
+	const bool amounts = kind->measure == TRACE_AMOUNT;
+	int64_t (*quantile)(const struct histogram *, int) =
+		amounts ? histogram_quantile_amount : histogram_quantile_ns;
+	const struct {
+		const char *name;
+		int64_t value;
+	} reported[] = {{"p50", quantile(histogram, 500)},
+			{"p90", quantile(histogram, 900)},
+			{"p99", quantile(histogram, 990)},
+			{"max", histogram->max_ns},
+			{"total", histogram->sum_ns}};
+
+	if (kind->measure == TRACE_COUNT)
+		return;
+	for (size_t i = 0; i < sizeof(reported) / sizeof(reported[0]); i++) {
+		text_add_format(help, ", %s ", reported[i].name);
+		if (amounts)
+			text_add_number(help, reported[i].value);
+		else
+			text_add_duration(help, reported[i].value);
+	}
+}
+
 static void trace_item(const struct shown *shown, size_t line, struct text *name, struct text *help)
 {
 	const struct peek_trace_line *of = &shown->peek.trace_lines[line];
 	const struct peek_trace *trace = &shown->peek.traces[of->trace];
 	const struct histogram *histogram = &trace->histogram;
-	const struct {
-		const char *name;
-		int64_t ns;
-	} reported[] = {{"p50", histogram_quantile_ns(histogram, 500)},
-			{"p90", histogram_quantile_ns(histogram, 900)},
-			{"p99", histogram_quantile_ns(histogram, 990)},
-			{"max", histogram->max_ns},
-			{"total", histogram->sum_ns}};
 
 	if (!shown->peek.trace_line_count) {
 		text_add_string(name, "durations");
@@ -473,10 +498,7 @@ static void trace_item(const struct shown *shown, size_t line, struct text *name
 		return;
 	}
 	text_add_format(help, "%lld", (long long)histogram_count(histogram));
-	for (size_t i = 0; i < sizeof(reported) / sizeof(reported[0]); i++) {
-		text_add_format(help, ", %s ", reported[i].name);
-		text_add_duration(help, reported[i].ns);
-	}
+	add_quantiles(help, trace->kind, histogram);
 	text_add_format(help, ": %s", trace->kind->help);
 }
 
@@ -642,7 +664,11 @@ static bool peek_can(struct view *view, const struct shown *shown, size_t item)
 
 	if (item < shown->peek.count || peek_node(shown, item))
 		return true;
-	if (duration) {
+	if (duration && !shown->peek.traces[duration->trace].kind->samples) {
+		view_say(view, false,
+			 "Samples don't show what a probe measured: they can't be "
+			 "chosen by it");
+	} else if (duration) {
 		column = sample_column_find(shown->peek.traces[duration->trace].kind->so_far);
 		if (column_is_there(shown, column, &why))
 			return true;
@@ -767,7 +793,7 @@ static void peek_detail(const struct view *view, const struct shown *shown, size
 	struct text name = {0};
 
 	peek_item(view, shown, item, &name, text);
-	if (duration) {
+	if (duration && shown->peek.traces[duration->trace].kind->samples) {
 		text_add_string(text, ". Kept: samples within such a wait, as long as it was by "
 				      "then: ");
 		add_duration_condition(text, shown, duration, true);

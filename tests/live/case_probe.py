@@ -4,6 +4,7 @@ import signal
 import time
 
 import truth
+from case_top import Screen
 from parts import Postgres, Session
 from harness import SLOW, START_S, case, check, wait_until
 
@@ -419,3 +420,26 @@ def probe_refused(ctx):
         tool.wait(START_S)
         check(tool.code == 2 and words in tool.err, "%s: %s %s", spec, tool.code, tool.err)
     check(not workload.code, "the workload ended")
+
+
+@case
+def probe_top(ctx):
+    """--top with --probe: the peek at a thread has the distributions of its calls and arguments, and counts; y names the probes."""
+    workload = ctx.workload("probed", calls=2 * CALLS, nap_ms=5)
+    file = os.readlink("/proc/%d/exe" % workload.tgid)
+    probes = ["nap = p:%s:probed_nap" % file, "sizes = p:%s:probed_nap(arg3:bytes)" % file, "names = p:%s:probed_name()" % file]
+    screen = Screen(ctx, "-i", "0.5", "-a", "-t", workload.tid, "-g", "tid", "--probe-budget", 99,
+                    *[word for probe in probes for word in ("--probe", probe)], rows=120)
+    screen.wait(r"\b%d\b" % workload.tid)
+    workload.say("go")
+    workload.wait_done()
+    screen.read(1.5)
+    screen.type("p")
+    # all calls are in the window: naps, their sizes 0 to 512, and what is only counted
+    screen.wait(r"names +%d: " % (2 * CALLS), 10)
+    screen.wait(r"nap +%d, p50 [56789]\.\d+ ms, p90 " % (2 * CALLS), 10)
+    screen.wait(r"sizes +%d, p50 \d+, p90 \d+, p99 \d+, max 512, total %d" % (2 * CALLS, 20 * 1022), 10)
+    screen.wait(r"sizes +128 \.\. +256 +%d +#" % (CALLS // 5), 10)
+    screen.type("py")
+    screen.wait(r"tsnap -d 5 -t %d --probe 'nap = p:" % workload.tid, 10)
+    screen.type("q")

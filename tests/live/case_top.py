@@ -24,9 +24,9 @@ STOPPED_S = 4
 class Screen:
     """A tsnap --top on a terminal of its own."""
 
-    def __init__(self, ctx, *args, columns=120, stderr=subprocess.DEVNULL, **options):
+    def __init__(self, ctx, *args, columns=120, rows=30, stderr=subprocess.DEVNULL, **options):
         self.master, self.slave = pty.openpty()
-        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.modes = termios.tcgetattr(self.slave)
         self.output = b""
         self.process = subprocess.Popen(

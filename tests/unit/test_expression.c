@@ -389,8 +389,10 @@ static void needs_are_told(void **state)
 /* Every need has one row, after those that it implies. */
 static void needs_have_rows(void **state)
 {
-	/* needs of columns and measures; columns of NEED_VARIABLES come with options */
-	uint64_t rows = 0, columns = NEED_PROCESSES | NEED_VARIABLES | NEED_INTERRUPTS;
+	/* needs of columns and measures; columns of NEED_VARIABLES and NEED_HELD come with options
+	 */
+	uint64_t rows = 0;
+	uint64_t columns = NEED_PROCESSES | NEED_VARIABLES | NEED_HELD | NEED_INTERRUPTS;
 
 	for (size_t i = 0; i < sample_column_count; i++)
 		columns |= sample_needs_close(sample_columns[i].needs);
