@@ -257,10 +257,8 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 		return err;
 	config->live.traces |= own;
 	singles = trace_singles_of(config->live.traces);
-	if (config->replay && singles != config->live.traces)
-		return usage(e, typed,
-			     "needs the live host: of what it measures, a recording is read for "
-			     "exec, connections, opens, opened and incidents");
+	if (config->replay && config->mode == MODE_TOP)
+		return usage(e, typed, "of a recording is for a report, --csv and --json");
 	if (rows && !config->record && singles && singles != config->live.traces &&
 	    !config->live.slower_us)
 		return usage(e, "--trace",

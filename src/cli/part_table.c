@@ -4,9 +4,10 @@
 #include "report/groups.h"
 
 const struct report_part *const part_table[] = {
-	&path_part,   /* first: others get the samples of the paths */
-	&page_part,   /* adds columns of groups */
-	&groups_part, /* before parts that share its exact times */
+	&path_part,		      /* first: others get the samples of the paths */
+	&page_part,		      /* adds columns of groups */
+	&groups_part,		      /* before parts that share its exact times */
+	&recorded_distributions_part, /* before the part that they go into */
 	&distributions_part,
 	&recorded_events_part, /* before the part that they go into */
 	&events_part,	       /* before stacks in a report, and before a recording of

@@ -722,8 +722,16 @@ int recording_findings(const char *const *paths, const struct recording_part *pa
 	return err;
 }
 
-int recording_events(const char *const *paths, const struct recording_part *part,
-		     recorded_event_callback *take, void *to, struct error *e)
+/* What rows of a kind are read by. */
+struct rows_reader {
+	enum record_kind kind;
+	recorded_event_callback *take_event;
+	recorded_distribution_callback *take_distribution;
+	void *to;
+};
+
+static int rows_read(const char *const *paths, const struct recording_part *part,
+		     const struct rows_reader *reader, struct error *e)
 {
 	struct recording_part wider = *part;
 	struct recording *recording;
@@ -736,13 +744,38 @@ int recording_events(const char *const *paths, const struct recording_part *part
 	err = recording_begin(paths, &wider, &tier_fine, &recording, e);
 	if (err)
 		return err;
-	if (has_kind(recording, RECORD_EVENTS)) {
-		stream_init(&stream, recording, RECORD_EVENTS);
-		err = event_rows_read(&stream.input, recording->input.name, take, to, e);
+	if (has_kind(recording, reader->kind)) {
+		stream_init(&stream, recording, reader->kind);
+		err = reader->take_event
+			      ? event_rows_read(&stream.input, recording->input.name,
+						reader->take_event, reader->to, e)
+			      : distribution_rows_read(&stream.input, recording->input.name,
+						       reader->take_distribution, reader->to, e);
 		stream_close(&stream);
+	} else if (reader->kind == RECORD_DISTRIBUTIONS) {
+		err = error_set(e, ENODATA, EXIT_USAGE,
+				"%s has no distributions: it was recorded without --trace and "
+				"--probe",
+				recording->input.name);
 	}
 	recording_close(&recording->input);
 	return err;
+}
+
+int recording_events(const char *const *paths, const struct recording_part *part,
+		     recorded_event_callback *take, void *to, struct error *e)
+{
+	const struct rows_reader reader = {RECORD_EVENTS, take, NULL, to};
+
+	return rows_read(paths, part, &reader, e);
+}
+
+int recording_distributions(const char *const *paths, const struct recording_part *part,
+			    recorded_distribution_callback *take, void *to, struct error *e)
+{
+	const struct rows_reader reader = {RECORD_DISTRIBUTIONS, NULL, take, to};
+
+	return rows_read(paths, part, &reader, e);
 }
 
 int recording_stacks(struct source *source, const char *path, struct error *e)

@@ -46,6 +46,11 @@ int recording_findings(const char *const *paths, const struct recording_part *pa
 int recording_events(const char *const *paths, const struct recording_part *part,
 		     recorded_event_callback *take, void *to, struct error *e);
 
+/* Gives the distributions of the part to take, as recording_events(); -ENODATA with e: none were
+ * recorded. */
+int recording_distributions(const char *const *paths, const struct recording_part *part,
+			    recorded_distribution_callback *take, void *to, struct error *e);
+
 /* Sets the dictionary of stacks (recording/stack_dict.h) for the hashes in the rows of a source
  * that recording_open() opened; call once, before the first scan. 0, or -errno with e. */
 int recording_stacks(struct source *source, const char *path, struct error *e);

@@ -8,6 +8,7 @@
 #include "recording/row_cache.h"
 #include "recording/scan_rows.h"
 #include "recording/stack_dict.h"
+#include "report/distribution.h"
 #include "report/event_list.h"
 #include "report/value.h"
 #include "sample/column.h"
@@ -261,12 +262,24 @@ static int sample_row_share(struct sample_row *row, struct error *e)
 	return err ? err : 1;
 }
 
-/* Fills what an event has beside its sample: columns that only header lines of events have. 0, or
- * -EINVAL. */
-static int event_row_read(struct sample_row *row, const int *fields, struct event *event)
+/* Rows that are samples but for some columns, which only their header lines have. */
+struct other_rows {
+	const struct column *columns;
+	size_t column_count;
+	size_t trace; /* places of two members in what the columns are of */
+	size_t who;
+	void (*take)(void *to, const void *row);
+	void *to;
+};
+
+/* Fills the columns. 0, or -EINVAL. */
+static int other_row_read(struct sample_row *row, const struct other_rows *rows, const int *fields,
+			  void *other)
 {
-	for (size_t i = 0; i < event_column_count; i++) {
-		const struct column *column = &event_columns[i];
+	const char *trace;
+
+	for (size_t i = 0; i < rows->column_count; i++) {
+		const struct column *column = &rows->columns[i];
 		const struct csv_field *field = fields[i] < 0 ? NULL : &row->fields[fields[i]];
 		union value value;
 
@@ -278,43 +291,46 @@ static int event_row_read(struct sample_row *row, const int *fields, struct even
 		} else {
 			value.number = ABSENT;
 		}
-		column_set(column, event, value);
+		column_set(column, other, value);
 	}
-	return event->trace ? 0 : -EINVAL;
+	memcpy(&trace, (const char *)other + rows->trace, sizeof(trace));
+	return trace ? 0 : -EINVAL;
 }
 
-/* Takes the record in fields as a header line of events. 0, or -errno with e. */
-static int event_row_header(struct sample_row *row, int *fields, struct error *e)
+/* Takes the record in fields as a header line. 0, or -errno with e. */
+static int other_row_header(struct sample_row *row, const struct other_rows *rows, int *fields,
+			    struct error *e)
 {
-	for (size_t i = 0; i < event_column_count; i++) {
+	for (size_t i = 0; i < rows->column_count; i++) {
 		fields[i] = -1;
 		for (size_t j = 0; j < row->count; j++)
-			if (!strcmp(row->fields[j].text, event_columns[i].name))
+			if (!strcmp(row->fields[j].text, rows->columns[i].name))
 				fields[i] = (int)j;
 	}
 	return sample_row_header(row, e);
 }
 
-int event_rows_read(struct csv_input *input, const char *name, recorded_event_callback *take,
-		    void *to, struct error *e)
+/* Reads all rows into `other`, and has each taken. */
+static int other_rows_read(struct csv_input *input, const char *name, const struct other_rows *rows,
+			   void *other, struct error *e)
 {
 	struct csv_reader reader = {.fd = -1, .input = input, .name = name};
 	struct sample_row *row = memory_get(sizeof(*row));
-	int *fields = memory_get(event_column_count * sizeof(*fields)), more;
+	int *fields = memory_get(rows->column_count * sizeof(*fields)), more;
 	struct error unsaid = {0};
-	struct event event = {0};
 
 	row->reader = &reader;
 	row->needs = ~NEEDS_PROC_VALUES;
 	while ((more = csv_read(&reader, row->fields, &row->count, e)) > 0) {
 		if (!row->header_count || sample_row_is_header(row)) {
-			more = event_row_header(row, fields, e);
+			more = other_row_header(row, rows, fields, e);
 			if (more)
 				break;
 		} else if (!sample_row_read(row, &unsaid)) {
-			event.who = row->next.sample;
-			if (!event_row_read(row, fields, &event))
-				take(to, &event);
+			memcpy((char *)other + rows->who, &row->next.sample,
+			       sizeof(row->next.sample));
+			if (!other_row_read(row, rows, fields, other))
+				rows->take(rows->to, other);
 		}
 	}
 	error_done(&unsaid);
@@ -324,6 +340,60 @@ int event_rows_read(struct csv_input *input, const char *name, recorded_event_ca
 	free(fields);
 	free(row);
 	return more;
+}
+
+struct event_taker {
+	recorded_event_callback *take;
+	void *to;
+};
+
+static void event_row_take(void *to, const void *row)
+{
+	const struct event_taker *taker = to;
+
+	taker->take(taker->to, row);
+}
+
+int event_rows_read(struct csv_input *input, const char *name, recorded_event_callback *take,
+		    void *to, struct error *e)
+{
+	struct event_taker taker = {take, to};
+	struct event event = {0};
+	const struct other_rows rows = {event_columns,
+					event_column_count,
+					offsetof(struct event, trace),
+					offsetof(struct event, who),
+					event_row_take,
+					&taker};
+
+	return other_rows_read(input, name, &rows, &event, e);
+}
+
+struct distribution_taker {
+	recorded_distribution_callback *take;
+	void *to;
+};
+
+static void distribution_row_take(void *to, const void *row)
+{
+	const struct distribution_taker *taker = to;
+
+	taker->take(taker->to, row);
+}
+
+int distribution_rows_read(struct csv_input *input, const char *name,
+			   recorded_distribution_callback *take, void *to, struct error *e)
+{
+	struct distribution_taker taker = {take, to};
+	struct recorded_distribution recorded = {0};
+	const struct other_rows rows = {recorded_distribution_columns,
+					recorded_distribution_column_count,
+					offsetof(struct recorded_distribution, trace),
+					offsetof(struct recorded_distribution, who),
+					distribution_row_take,
+					&taker};
+
+	return other_rows_read(input, name, &rows, &recorded, e);
 }
 
 #define SCAN_ROWS_MAX (1u << 20)

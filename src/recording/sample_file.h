@@ -33,11 +33,17 @@ int sample_file_open(struct sample_input *input, const struct filter *filter, ui
 		     struct source **source, struct error *e);
 
 struct event;
+struct recorded_distribution;
 typedef void recorded_event_callback(void *to, const struct event *event);
 /* Gives each event of the input to take; rows that can't be read are skipped. Texts are transient.
  * 0, -EINTR, or -errno with e. */
 int event_rows_read(struct csv_input *input, const char *name, recorded_event_callback *take,
 		    void *to, struct error *e);
+
+typedef void recorded_distribution_callback(void *to, const struct recorded_distribution *recorded);
+/* The same for distributions. */
+int distribution_rows_read(struct csv_input *input, const char *name,
+			   recorded_distribution_callback *take, void *to, struct error *e);
 
 /* Does recording_stacks() for such a source. */
 int sample_file_stacks(struct source *source, const char *path, struct error *e);

@@ -184,14 +184,16 @@ static int distributions_collect(void *state, struct report *report, bool all)
 {
 	struct distribution_table *table = state;
 	struct source *source = report->source;
-	int err = source->host->traced(source, all, distribution_table_needs(table),
-				       distribution_table_add, table, report->e);
+	int err = source->host ? source->host->traced(source, all, distribution_table_needs(table),
+						      distribution_table_add, table, report->e)
+			       : 0; /* a recording: recorded_distributions_part */
 
 	report_miss(report, "events dropped: more distributions than tsnap keeps", table->refused);
 	table->refused = 0;
 	/* what was measured since the last report, if the user interrupts before the next scan, is
 	 * as of a scan that saw no thread */
-	if (!err && all && table->count && !report->tally.scans && report->scan->scan_time_ns)
+	if (!err && source->host && all && table->count && !report->tally.scans &&
+	    report->scan->scan_time_ns)
 		tally_add(&report->tally, &(struct scan){.time_us = clock_utc_us(),
 							 .weight_us = (clock_monotonic_ns() -
 								       report->scan->scan_time_ns) /

@@ -173,10 +173,11 @@ static void split_add(struct distribution *to, const struct histogram_split *spl
 		to->split->slept[class] += split->slept[class];
 }
 
-void distribution_table_add(void *to, const struct trace_kind *kind, const struct sample *who,
-			    const struct histogram *histogram)
+/* Returns the distribution that the histogram was added to; NULL: it was not. */
+static struct distribution *histogram_add(struct distribution_table *table,
+					  const struct trace_kind *kind, const struct sample *who,
+					  const struct histogram *histogram)
 {
-	struct distribution_table *table = to;
 	uint64_t hash = hash_u64((uintptr_t)kind), *first;
 	struct distribution *found = NULL;
 
@@ -188,7 +189,7 @@ void distribution_table_add(void *to, const struct trace_kind *kind, const struc
 		    keys_equal(table, &table->items[at - 1], who))
 			found = &table->items[at - 1];
 	if (!found && !histogram_count(histogram) && !histogram->below)
-		return; /* what a piece of work slept in that has not ended */
+		return NULL; /* what a piece of work slept in that has not ended */
 	if (!found) {
 		found = distribution_new(table, kind, who, *first);
 		if (found)
@@ -196,13 +197,91 @@ void distribution_table_add(void *to, const struct trace_kind *kind, const struc
 	}
 	if (!found) {
 		table->refused += histogram_count(histogram);
-		return;
+		return NULL;
 	}
 	histogram_merge(&found->histogram, histogram);
 	if (histogram->split)
 		split_add(found, histogram->split);
-	if (who->event.error)
+	return found;
+}
+
+void distribution_table_add(void *to, const struct trace_kind *kind, const struct sample *who,
+			    const struct histogram *histogram)
+{
+	struct distribution *found = histogram_add(to, kind, who, histogram);
+
+	if (found && who->event.error)
 		found->errors += histogram_count(histogram);
+}
+
+#undef AT
+#define AT(member) offsetof(struct recorded_distribution, member)
+
+const struct column recorded_distribution_columns[] = {
+	{"timestamp", "", "", KIND_TIME, ROLE_MEASURE, 0, 0, AT(who.scan.time_us)},
+	{"trace", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(trace)},
+	{"count", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(count)},
+	{"errors", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(errors)},
+	{"total_ns", "", "", KIND_NS, ROLE_MEASURE, 0, 0, AT(total_ns)},
+	{"max_ns", "", "", KIND_NS, ROLE_MEASURE, 0, 0, AT(max_ns)},
+	{"bytes", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(bytes)},
+	{"throttled_ns", "", "", KIND_NS, ROLE_MEASURE, 0, 0, AT(throttled_ns)},
+	{"value_sum", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(sum)},
+	{"value_max", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(max)},
+	{"value_below", "", "", KIND_NUMBER, ROLE_MEASURE, 0, 0, AT(below)},
+	{"buckets", "", "", KIND_TEXT, ROLE_MEASURE, 0, 0, AT(buckets)},
+};
+
+const size_t recorded_distribution_column_count =
+	sizeof(recorded_distribution_columns) / sizeof(recorded_distribution_columns[0]);
+
+/* Reads "64:12 256:3", as buckets_add() writes it. */
+static bool buckets_read(const char *text, int shift, int64_t buckets[HISTOGRAM_BUCKETS])
+{
+	while (text && *text) {
+		char *end;
+		int64_t low = strtoll(text, &end, 10), count;
+		int bucket = 0;
+
+		if (end == text || *end != ':' || low < 0)
+			return false;
+		count = strtoll(end + 1, &end, 10);
+		while (bucket < HISTOGRAM_BUCKETS && histogram_low_ns(bucket) >> shift != low)
+			bucket++;
+		if (bucket == HISTOGRAM_BUCKETS || count < 1 || (*end && *end != ' '))
+			return false;
+		buckets[bucket] = sum(buckets[bucket], count);
+		text = end + (*end == ' ');
+	}
+	return true;
+}
+
+static int64_t there(int64_t number)
+{
+	return number > 0 ? number : 0;
+}
+
+bool distribution_add_recorded(struct distribution_table *table, const struct trace_kind *kind,
+			       const struct recorded_distribution *recorded)
+{
+	const bool amounts = kind->measure == TRACE_AMOUNT;
+	struct histogram histogram = {
+		.sum_ns = there(amounts ? recorded->sum : recorded->total_ns),
+		.max_ns = there(amounts ? recorded->max : recorded->max_ns),
+		.amount = there(kind->quota ? recorded->throttled_ns : recorded->bytes),
+		.below = there(recorded->below),
+	};
+	struct distribution *found;
+
+	if (!buckets_read(recorded->buckets, amounts ? HISTOGRAM_AMOUNT_SHIFT : 0,
+			  histogram.buckets))
+		return false;
+	if (kind->measure == TRACE_COUNT)
+		histogram.buckets[0] = there(recorded->count);
+	found = histogram_add(table, kind, &recorded->who, &histogram);
+	if (found)
+		found->errors = sum(found->errors, there(recorded->errors));
+	return true;
 }
 
 void distribution_add_event(struct distribution_table *table, const struct trace_kind *kind,

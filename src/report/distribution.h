@@ -18,6 +18,19 @@ struct distribution {
 	uint64_t next;		       /* next distribution of equal hash, as index plus one */
 };
 
+/* A row of distribution_rows_fill() that was recorded: what is needed of it to add it to others.
+ * What durations consisted of can't be. */
+struct recorded_distribution {
+	const char *trace;
+	int64_t count, errors, total_ns, max_ns, bytes, throttled_ns;
+	int64_t sum, max, below; /* of numbers */
+	const char *buckets;
+	struct sample who; /* its keys; time_us: end of its interval */
+};
+
+extern const struct column recorded_distribution_columns[];
+extern const size_t recorded_distribution_column_count;
+
 /* A zeroed table is empty and has no kinds. */
 struct distribution_table {
 	const struct trace_kind *kinds[TRACE_KINDS_MAX];
@@ -42,6 +55,10 @@ uint64_t distribution_table_needs(const void *table);
 /* Adds a histogram. who: the thread, with the facts that distribution_table_needs() names. */
 void distribution_table_add(void *table, const struct trace_kind *kind, const struct sample *who,
 			    const struct histogram *histogram);
+/* Adds what a recording has of a distribution; as distribution_table_add(). False: the row is of no
+ * distribution of tsnap's. */
+bool distribution_add_recorded(struct distribution_table *table, const struct trace_kind *kind,
+			       const struct recorded_distribution *recorded);
 /* Adds a single event; who: as for distribution_table_add(). */
 void distribution_add_event(struct distribution_table *table, const struct trace_kind *kind,
 			    const struct sample *who, int64_t duration_ns);

@@ -264,8 +264,8 @@ def time_of(text):
 
 
 def halves(rows):
-    """The share of the samples of a thread on its CPU that have a context."""
-    mine = [row for row in rows if row["comm"] == "held_halves" and row["state"] == "ON"]
+    """The share of the samples of a thread that spins which have a context."""
+    mine = [row for row in rows if row["comm"] == "held_halves" and row["state"] in ("ON", "RQ")]
     return len(mine), sum(row["ctx"] == "half" for row in mine) / max(len(mine), 1)
 
 

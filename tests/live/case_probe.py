@@ -1,5 +1,6 @@
 """The user's own probes, against a workload that knows its calls, their times, arguments and results."""
 import os
+import re
 import signal
 import time
 
@@ -443,3 +444,32 @@ def probe_top(ctx):
     screen.type("py")
     screen.wait(r"tsnap -d 5 -t %d --probe 'nap = p:" % workload.tid, 10)
     screen.type("q")
+
+
+@case
+def probe_recorded(ctx):
+    """A recording has what --probe measured: a replay shows the same calls, arguments and texts, in a report by other columns, too."""
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=1)
+    directory, file = ctx.temporary(), os.readlink("/proc/%d/exe" % workload.tgid)
+    probes = [word for name, target in (("nap", "p:%s:probed_nap"), ("sizes", "p:%s:probed_nap(arg3:bytes)"), ("texts", "u:%s:step(arg4:str)"))
+              for word in ("--probe", "%s = %s" % (name, target % file))]
+    tool = ctx.plain("-o", directory, "-i", 1, "-p", workload.tgid, "--probe-budget", 99, *probes)
+    wait_until(lambda: os.listdir(directory) or tool.code is not None, START_S, "a file of the recording")
+    time.sleep(1)
+    workload.say("go")
+    took_ns = int(workload.wait_done()["took_ns"])
+    time.sleep(1.5)
+    tool.interrupt()
+    rows = ctx.plain("--csv", "-g", "comm", "--replay", directory, *probes).finish(0, START_S)
+
+    def total(name, column):
+        return sum(int(row[column] or 0) for row in rows if row["trace"] == name)
+    check(total("nap", "count") == CALLS and CALLS * 1e6 <= total("nap", "total_ns") <= took_ns, "%d calls, %d of %d ns", total("nap", "count"),
+          total("nap", "total_ns"), took_ns)
+    check((total("sizes", "count"), total("sizes", "value_sum")) == (CALLS, 10 * 1022), "%s", rows)
+    check(max(int(row["value_max"]) for row in rows if row["trace"] == "sizes") == 512, "%s", rows)
+    check(by_value(rows, "texts") == {"alpha": 34, "beta": 33, "": 33}, "%s", by_value(rows, "texts"))
+    report = ctx.plain("--replay", directory, "-g", "user", *probes)
+    report.finish_plain(0, START_S)
+    text = report.out.decode()
+    check(re.search(r"^ +%d +[\d.]+ m?s +[\d.]+ ms .* root$" % CALLS, text, re.M) and re.search(r"^ +34  root +alpha$", text, re.M), "%s", text)
