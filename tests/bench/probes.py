@@ -1,4 +1,4 @@
-"""Cost of --probe for the threads that are probed, beside bcc's tools for the same question, each on the same function."""
+"""Cost of --probe for the threads that are probed, beside bcc's tools and bpftrace for the same question, each on the same function."""
 import os
 
 from peers import Peer, Tracer, job_words
@@ -10,16 +10,17 @@ BUDGET = ("--probe-budget", 99, "-d", 100000)
 
 
 def asked(function):
-    """[(what is asked, what tsnap is given, bcc's tool and its words)]"""
+    """[(what is asked, what tsnap is given, bcc's tool and its words, bpftrace's program or None)]"""
     path = function.rpartition(":")[0]
     return (
-        ("how often", "p:%s()" % function, ["funccount-bpfcc", function]),
-        ("how often, by stack", "p:%s()" % function, ["stackcount-bpfcc", function]),
+        ("how often", "p:%s()" % function, ["funccount-bpfcc", function], "@ = count();"),
+        ("how often, by stack", "p:%s()" % function, ["stackcount-bpfcc", function], "@[ustack] = count();"),
         ("an argument's distribution", "p:%s(arg1:bytes)" % function,
-         ["argdist-bpfcc", "-i", "1", "-c", "-H", "p:%s(u64 rounds):u64:rounds" % function]),
+         ["argdist-bpfcc", "-i", "1", "-c", "-H", "p:%s(u64 rounds):u64:rounds" % function],
+         "@ = hist(arg0);"),
         ("events that a condition lets through", "p:%s(arg1:bytes) if arg1 > 1G" % function,
-         ["trace-bpfcc", "p:%s(u64 rounds) (rounds > 1073741824) \"%%llu\", rounds" % function]),
-        ("how long", "p:%s" % function, ["funclatency-bpfcc", "-u", "%s:%s" % (path, function.rpartition(":")[2])]),
+         ["trace-bpfcc", "p:%s(u64 rounds) (rounds > 1073741824) \"%%llu\", rounds" % function], None),
+        ("how long", "p:%s" % function, ["funclatency-bpfcc", "-u", "%s:%s" % (path, function.rpartition(":")[2])], None),
     )
 
 
@@ -37,12 +38,16 @@ class OfCpu(Interleaved):
 def bench_probes(options):
     function = os.path.realpath(options.operations) + ":operations_call"
     starters, jobs = {}, {}
-    for what, target, argv in asked(function):
-        ours, theirs = "tsnap: " + what, "%s: %s" % (argv[0], what)
-        peer = Peer(theirs, "bpfcc-tools", argv, what, "types")
+    for what, target, argv, program in asked(function):
+        ours, peers = "tsnap: " + what, [Peer("%s: %s" % (argv[0], what), "bpfcc-tools", argv, what, "types")]
+        if program:
+            program = "uprobe:%s { %s }" % (function, program)
+            peers.append(Peer("bpftrace: " + what, "bpftrace", ["bpftrace", "-e", program], what, "tracefs"))
         starters[ours] = lambda what=what, target=target: Sampler(options, *options_of(what), "--probe", "asked = " + target, *BUDGET)
-        starters[theirs] = lambda peer=peer: Tracer(peer, options)
-        jobs[ours], jobs[theirs] = "", job_words(peer).rpartition("; ")[2]
+        jobs[ours] = ""
+        for peer in peers:
+            starters[peer.name] = lambda peer=peer: Tracer(peer, options)
+            jobs[peer.name] = job_words(peer).rpartition("; ")[2]
     found = OfCpu(options, starters, options.peer_ms, {"call": CALL})
     rows = []
     for tool, job in jobs.items():

@@ -257,3 +257,42 @@ def peers_probes(ctx):
     check(ours["steps"] == steps, "%s, argdist %s", ours["steps"], steps)
     seen = [(row["tid"], row["value"]) for row in events.interrupt()]
     check(told == seen and len(seen) == calls / 5, "%s, trace %s", seen, told)
+
+
+class Bpftrace(Peer):
+    """A program of bpftrace's at so many places."""
+
+    def __init__(self, ctx, program, places):
+        self.places = places
+        super().__init__(ctx, "bpftrace", "-e", program)
+
+    def measures(self):
+        return b"Attaching" in self.out and perf_events_of(self.pid) >= self.places
+
+    def numbers(self, name):
+        """{key: count} of a map of integers; of one without a key its value, as that of None."""
+        found = re.findall(r"^@%s(?:\[(-?\d+)\])?: (\d+)$" % name, self.out.decode(), re.M)
+        return {int(key) if key else None: int(value) for key, value in found}
+
+
+@case(thorough=True)
+def peers_probes_bpftrace(ctx):
+    """--probe and bpftrace count the same calls and arguments, of a function and of a USDT probe, in one run."""
+    calls = 200
+    workload = ctx.workload("probed", calls=calls, nap_ms=2)
+    path = os.readlink("/proc/%d/exe" % workload.tgid)
+    peer = Bpftrace(ctx, "uprobe:%s:probed_nap /pid == %d/ { @calls = count(); @sizes[arg2] = count(); } "
+                    "uprobe:%s:probed_name /pid == %d/ { @names = count(); }" % (path, workload.tgid, path, workload.tgid), 2)
+    tool = ctx.plain("--csv", "-i", 1, "-g", "pid", "-p", workload.tgid, "--probe-budget", 99, "--probe", "calls = p:%s:probed_nap()" % path,
+                     "--probe", "sizes = p:%s:probed_nap(arg3:hex)" % path, "--probe", "names = p:%s:probed_name()" % path)
+    wait_until(lambda: tool.out or tool.code is not None, START_S, "the header line")
+    workload.say("go")
+    workload.wait_done()
+    ours, rows = {}, tool.interrupt()
+    peer.finish()
+    for row in rows:
+        counts = ours.setdefault(row["trace"], collections.Counter())
+        counts[int(row["value"], 16) if row["value"] else None] += int(row["count"])
+    check(ours["calls"] == peer.numbers("calls") == {None: calls}, "%s, bpftrace %s", ours["calls"], peer.numbers("calls"))
+    check(ours["names"] == peer.numbers("names"), "%s, bpftrace %s", ours["names"], peer.numbers("names"))
+    check(ours["sizes"] == peer.numbers("sizes") and sum(ours["sizes"].values()) == calls, "%s, bpftrace %s", ours["sizes"], peer.numbers("sizes"))
