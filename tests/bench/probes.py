@@ -46,8 +46,8 @@ def bench_probes(options):
         starters[ours] = lambda what=what, target=target: Sampler(options, *options_of(what), "--probe", "asked = " + target, *BUDGET)
         jobs[ours] = ""
         for peer in peers:
-            starters[peer.name] = lambda peer=peer: Tracer(peer, options)
-            jobs[peer.name] = job_words(peer).rpartition("; ")[2]
+            starters[peer.tool] = lambda peer=peer: Tracer(peer, options)
+            jobs[peer.tool] = job_words(peer).rpartition("; ")[2]
     found = OfCpu(options, starters, options.peer_ms, {"call": CALL})
     rows = []
     for tool, job in jobs.items():
