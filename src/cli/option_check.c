@@ -212,6 +212,35 @@ static int contexts_check(const struct config *config, bool samples, struct erro
 	return config->live.share ? usage(e, option, "can't be shared: leave out --share") : 0;
 }
 
+/* Checks --probe where stacks are written: they are those of the probe, with its numbers. */
+static int probe_stacks_check(struct config *config, struct error *e)
+{
+	const struct own_probes *own = config->live.own;
+	unsigned int reported = 0;
+
+	if (config->trace || config->live.slower_us || config->live.own_events || config->replay)
+		return usage(e, "--probe",
+			     "with stacks is of the live host, and can't go with --trace, --slower "
+			     "or --events");
+	for (unsigned int i = 0; i < own->count; i++) {
+		const struct own_probe *probe = &own->items[i].probe;
+		const bool time = probe->result == OWN_TIME ||
+				  (probe->result == OWN_VALUE && probe->type == OWN_NS);
+
+		if (probe->result == OWN_HELD)
+			continue;
+		if (++reported > 1)
+			return usage(e, "--probe", "with stacks is of one probe at a time");
+		if (!time && strcmp(option_of_mode(config)->name, "folded") != 0)
+			return usage(e, "--probe",
+				     "has times in a flame graph only of a function without "
+				     "brackets, or of a value that is ns: --folded has counts, for "
+				     "flamegraph.pl");
+	}
+	config->report.raw = true; /* weights are exact as they are */
+	return 0;
+}
+
 static int trace_check(struct config *config, bool samples, struct error *e)
 {
 	const char *typed = traced_by(config);
@@ -236,8 +265,13 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 			     "lists the calls that took longer: it can't go with --events");
 	if (!traced(config))
 		return config->record ? recorded_traces(config) : 0;
-	if (!samples)
+	if (writes(config, RENDERER_STACKS) && own_probes_report(config->live.own)) {
+		err = probe_stacks_check(config, e);
+		if (err)
+			return err;
+	} else if (!samples) {
 		return usage(e, typed, "is for a report, --csv, --json and --top");
+	}
 	if (config->replay && config->live.slower_us)
 		return usage(e, typed, "needs the live host: a recording has samples");
 	if (config->live.attach)
@@ -248,7 +282,7 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 		return usage(e, "--probe", "can't be shared: leave out --share");
 	if (config->live.own) {
 		config->live.own->events = config->live.own_events;
-		config->live.own->stacks = config->report.stacks;
+		config->live.own->stacks = config->report.stacks || writes(config, RENDERER_STACKS);
 	}
 	err = config->trace ? trace_kinds_parse(config->trace, &config->live.traces, e) : 0;
 	if (!err)

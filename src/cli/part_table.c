@@ -5,6 +5,7 @@
 
 const struct report_part *const part_table[] = {
 	&path_part,		      /* first: others get the samples of the paths */
+	&probe_stacks_part,	      /* the same, of its calls */
 	&page_part,		      /* adds columns of groups */
 	&groups_part,		      /* before parts that share its exact times */
 	&recorded_distributions_part, /* before the part that they go into */

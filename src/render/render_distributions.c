@@ -166,7 +166,7 @@ static int distributions_begin(void *state, struct report *report)
 	size_t count = 0;
 	int err = 0;
 
-	if (!report->distributions)
+	if (!report->distributions || report->renderer->kind == RENDERER_STACKS)
 		return 0;
 	for (size_t i = 0; i < report->kind_count; i++)
 		if (!report->kinds[i]->single || report->kinds[i]->sums)

@@ -19,7 +19,7 @@
 #include "sample/source.h"
 #include "sample/trace_kind.h"
 
-#define REPORT_PARTS_MAX 20
+#define REPORT_PARTS_MAX 24
 #define REPORT_MISSED_MAX 16
 
 struct config;

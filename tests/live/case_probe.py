@@ -473,3 +473,35 @@ def probe_recorded(ctx):
     report.finish_plain(0, START_S)
     text = report.out.decode()
     check(re.search(r"^ +%d +[\d.]+ m?s +[\d.]+ ms .* root$" % CALLS, text, re.M) and re.search(r"^ +34  root +alpha$", text, re.M), "%s", text)
+
+
+@case
+def probe_folded(ctx):
+    """--folded and --flame with --probe have the stacks of its calls: each with the time in them, or how many there were."""
+    workload = ctx.workload("probed", calls=CALLS, nap_ms=2)
+    file, took_us = os.readlink("/proc/%d/exe" % workload.tgid), 0
+    for done, (target, least, most) in enumerate((("p:%s:probed_nap()", CALLS, CALLS), ("p:%s:probed_nap", CALLS * 2000, None),
+                                                  ("u:%s:step(arg4:str)", CALLS, CALLS))):
+        tool = ctx.plain("--folded", "-v", "-p", workload.tgid, "-g", "comm", "--probe-budget", 99, "--probe", "asked = " + target % file)
+        wait_until(lambda tool=tool: attached(tool), START_S, "the probe")
+        time.sleep(0.5)
+        workload.say("go")
+        took_us = int(workload.wait_done(done + 1)["took_ns"]) / 1000
+        tool.signal(signal.SIGINT)
+        tool.wait(START_S)
+        lines = [line.rpartition(" ") for line in tool.out.decode().splitlines()]
+        weight = sum(int(number) for _, _, number in lines)
+        check(least <= weight <= (most or took_us), "%s: %d, not %d to %s: %s", target, weight, least, most or took_us, lines)
+        check(all(stack.startswith("probed;") for stack, _, _ in lines), "%s: %s", target, lines)
+    tool = ctx.plain("--flame", "-d", 1, "--probe", "asked = p:%s:probed_nap()" % file)
+    tool.wait(START_S)
+    check(tool.code == 2 and "--folded has counts" in tool.err, "%s", tool.err)
+
+
+def attached(tool):
+    """True if tsnap has an event of a function."""
+    try:
+        links = [os.readlink("/proc/%d/fd/%s" % (tool.pid, fd)) for fd in os.listdir("/proc/%d/fd" % tool.pid)]
+    except OSError:
+        return False
+    return sum("perf_event" in link for link in links) > os.cpu_count()
