@@ -73,7 +73,8 @@ static int distributions_open(void *state, struct report *report)
 					  recorded, report->e);
 
 	if (!err && !recorded->any && !recording_is_packed(paths[0]))
-		err = error_set(report->e, ENODATA, EXIT_USAGE, "%s has no distributions", paths[0]);
+		err = error_set(report->e, ENODATA, EXIT_USAGE, "%s has no distributions",
+				paths[0]);
 	free(paths);
 	report_miss(report, "distributions of the recording beyond those that tsnap keeps",
 		    recorded->refused);

@@ -342,56 +342,56 @@ static int other_rows_read(struct csv_input *input, const char *name, const stru
 	return more;
 }
 
-struct event_taker {
+struct event_callback_to {
 	recorded_event_callback *take;
 	void *to;
 };
 
 static void event_row_take(void *to, const void *row)
 {
-	const struct event_taker *taker = to;
+	const struct event_callback_to *callback = to;
 
-	taker->take(taker->to, row);
+	callback->take(callback->to, row);
 }
 
 int event_rows_read(struct csv_input *input, const char *name, recorded_event_callback *take,
 		    void *to, struct error *e)
 {
-	struct event_taker taker = {take, to};
+	struct event_callback_to callback = {take, to};
 	struct event event = {0};
 	const struct other_rows rows = {event_columns,
 					event_column_count,
 					offsetof(struct event, trace),
 					offsetof(struct event, who),
 					event_row_take,
-					&taker};
+					&callback};
 
 	return other_rows_read(input, name, &rows, &event, e);
 }
 
-struct distribution_taker {
+struct distribution_callback_to {
 	recorded_distribution_callback *take;
 	void *to;
 };
 
 static void distribution_row_take(void *to, const void *row)
 {
-	const struct distribution_taker *taker = to;
+	const struct distribution_callback_to *callback = to;
 
-	taker->take(taker->to, row);
+	callback->take(callback->to, row);
 }
 
 int distribution_rows_read(struct csv_input *input, const char *name,
 			   recorded_distribution_callback *take, void *to, struct error *e)
 {
-	struct distribution_taker taker = {take, to};
+	struct distribution_callback_to callback = {take, to};
 	struct recorded_distribution recorded = {0};
 	const struct other_rows rows = {recorded_distribution_columns,
 					recorded_distribution_column_count,
 					offsetof(struct recorded_distribution, trace),
 					offsetof(struct recorded_distribution, who),
 					distribution_row_take,
-					&taker};
+					&callback};
 
 	return other_rows_read(input, name, &rows, &recorded, e);
 }

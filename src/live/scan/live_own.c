@@ -637,6 +637,10 @@ int live_own_begin(struct live *live, struct error *e)
 	struct own_probes *own = live->context.config.own;
 	int err = 0;
 
+	/* The first trial lifts the limit of locked memory (until 5.10): before, maps of another
+	 * tsnap would have those that follow fail. */
+	if (own)
+		feature_has(&live->context.kernel.features, FEATURE_BPF);
 	for (unsigned int i = 0; own && !err && i < own->count; i++) {
 		struct own_item *item = &own->items[i];
 
