@@ -5,6 +5,7 @@ import csv
 import datetime
 import io
 import os
+import re
 import time
 
 from case_stacks import directory_of
@@ -275,7 +276,8 @@ def context_of_probes(ctx):
     that changes every 50 us. Threads that took the id of one which ended before the second probe have none, nor has another program."""
     workload = ctx.workload("held")
     file = os.readlink("/proc/%d/exe" % workload.tgid)
-    tool = ctx.stream("-a", "-F", 50, "-p", workload.tgid, "--descendants", "--context", "ctx = probe p:%s:probed_begin(arg1:str) .. probed_end" % file,
+    tool = ctx.stream("-a", "-F", 50, "-p", workload.tgid, "--descendants", "--context",
+                      "ctx = probe p:%s:probed_begin(arg1:str) .. probed_end" % file,
                       "--context", "job = probe p:%s:probed_begin(arg2:bytes) if arg2 > 1 .. p:%s:probed_end" % (file, file),
                       "--probe-budget", 99, columns="comm,state,syscall,arg2,ctx,job")
     tool.wait_scans(5)
@@ -290,7 +292,7 @@ def context_of_probes(ctx):
             text = "thread %s, job %d" % (row["tid"], number) if number else ""
             find.expect((row["ctx"], row["job"]) == (text, str(number) if number > 1 else ""), "not %s: %s", text, row)
             seen["job" if number else "none"] += 1
-        elif who == "held_spins" and row["state"] != "S":
+        elif who == "held_spins" and row["state"] != "S" and (row["ctx"] or seen[who]):  # it may wait for a CPU before it begins
             find.expect(row["ctx"] == "spins" and not row["job"], "%s", row)
             seen[who] += 1
         elif who in ("held_fresh", "sleep") and row["state"] == "S":
@@ -299,8 +301,33 @@ def context_of_probes(ctx):
     find.close()
     count, share = halves(rows)
     check(min(seen[key] for key in ("job", "none", "held_spins", "held_fresh", "sleep")) >= 30, "%s", dict(seen))
-    check(count >= 30 and abs(share - 0.5) < 0.15 + 1 / count ** 0.5, "%.2f of %d samples of a thread that has a context half of the time", share, count)
+    check(count >= 30 and abs(share - 0.5) < 0.15 + 1 / count ** 0.5, "%.2f of %d samples of a thread that has a context half of the time", share,
+          count)
     check(done["reused"] != "0" or not os.path.exists("/proc/sys/kernel/ns_last_pid"), "no id was reused")
+
+
+@case
+def context_recorded(ctx):
+    """A recording has a context's column, and a replay with the same --context shows it; what is wrong is one line."""
+    workload, directory = ctx.workload("held"), ctx.temporary()
+    file = os.readlink("/proc/%d/exe" % workload.tgid)
+    spec = "ctx = probe p:%s:probed_begin(arg1:str) .. probed_end" % file
+    tool = ctx.plain("-a", "-F", 20, "-p", workload.tgid, "-o", directory, "-G", "ctx", "--context", spec)
+    wait_until(lambda: os.listdir(directory) or tool.code is not None, 20 * SLOW, "a file of the recording")
+    time.sleep(1)
+    workload.say("go")
+    workload.wait_done()
+    time.sleep(2)
+    tool.interrupt()
+    rows = ctx.plain("--csv", "-g", "tid,comm,state,ctx", "--replay", directory, "--context", spec).finish(0, 20 * SLOW)
+    sleeps = [row["ctx"] for row in rows if row["comm"] == "held_sleeps" and row["ctx"]]
+    check(len(set(sleeps)) > 10 and all(re.match(r"thread \d+, job \d+$", words) for words in sleeps), "%s", sleeps[:10])
+    for words, spec in (("no function 'probed_ends'; the nearest is 'probed_end'", "x = probe p:%s:probed_begin(arg1) .. probed_ends" % file),
+                        ("there is a column comm already", "comm = probe p:%s:probed_begin(arg1) .. probed_end" % file),
+                        ("'..' and the probe that ends it", "x = probe p:%s:probed_begin(arg1)" % file)):
+        tool = ctx.plain("-d", 1, "--context", spec)
+        tool.wait(20 * SLOW)
+        check(tool.code == 2 and words in tool.err and len(tool.err.splitlines()) == 1, "%s: %s", spec, tool.err)
 
 
 @case
@@ -309,7 +336,8 @@ def context_of_postgres(ctx):
     idle, also after a statement that failed."""
     server = Postgres(ctx)
     sessions = [Session(server, ctx) for _ in range(3)]
-    observer, find, told, spec = Session(server, ctx), Findings(), {}, "stmt = probe u:postgres:query__start(arg1:str) .. query__done | transaction__abort"
+    observer, find, told = Session(server, ctx), Findings(), {}
+    spec = "stmt = probe u:postgres:query__start(arg1:str) .. query__done | transaction__abort"
     failing = Session(server, ctx)
     tool = ctx.stream("-a", "-F", 50, "-p", ",".join(str(session.backend) for session in sessions + [failing]), "--context", spec,
                       columns="state,app_state,query,stmt")
