@@ -13,7 +13,7 @@
 
 #define FILE_NUMBER 0 /* by which the parser knows the file, until it forgets it */
 
-/* struct g, the same since Go 1.17 as far as the address of itself, which is after 1.24, too, at
+/* struct g, the same since Go 1.13 as far as the address of itself, which is after 1.24, too, at
  * one of two places: sched has lost a member behind it. */
 #define G_BYTES 80
 #define G_STACK_LOW 0

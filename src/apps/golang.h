@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Labels of goroutines (runtime/pprof: Do, SetGoroutineLabels): those of the goroutine that a
- * thread runs. x86-64 only, and programs that are not stripped.
+ * thread runs. x86-64 only.
  *
  * A thread has its goroutine, a struct g (src/runtime/runtime2.go), in thread-local storage; or,
  * while it runs code of C or the runtime's own, the one of its own stack, whose struct m leads to

@@ -9,23 +9,82 @@
 #include <string.h>
 
 #define LABELS_CODE_BYTES 192
-#define LABELS_SINCE 17 /* minor versions of Go: before, %r14 was not a thread's g */
+/* minor versions of Go */
+#define REGISTER_SINCE 17 /* %r14 is the thread's g; before, code reads it where it needs it */
 #define LISTS_SINCE 24
+#define REGISTER_G 14
+#define LABELS_FUNCTION "runtime/pprof.runtime_setProfLabel"
 #define LABELS_AT_MAX 4096
 /* The runtime has a thread's g here where no linker of C decides, on x86-64. */
 #define G_WITHOUT_SYMBOL (-8)
 #define STRING_BYTES 16 /* size of a string of Go: an address and a length */
 
-/* .go.buildinfo: a mark, the bytes of a word, flags; since Go 1.18 texts follow the 32 bytes, each
- * after its length. */
+/* .go.buildinfo, since Go 1.13: a mark, the bytes of a word, flags, and the address of a string
+ * with the version; since 1.18 texts follow the 32 bytes, each after its length. */
 #define MARK "\xff Go buildinf:"
 #define MARK_BYTES 14
 #define FLAGS_AT 15
+#define FLAG_LARGE_FIRST 1 /* big-endian */
 #define FLAG_TEXTS 2
+#define VERSION_AT 16
 #define TEXTS_AT 32
 
 /* Largest length of the first text that takes one byte. */
 #define LENGTH_MAX 0x7f
+
+#define RELOCATIONS_MAX (4u << 20)
+
+/* Returns the word that the dynamic linker will put at an address of a position-independent
+ * program, counted from where the program is loaded. 0: it is not known. */
+static uint64_t relocation_find(const struct elf_file *elf, uint64_t address)
+{
+	static const char *const names[] = {".rela.dyn", ".rela"};
+	struct elf_section section;
+	Elf64_Rela relocation;
+	const void *row;
+
+	for (size_t i = 0; !elf->narrow && i < sizeof(names) / sizeof(names[0]); i++) {
+		struct elf_rows rows = {.elf = elf, .each = sizeof(relocation)};
+
+		if (elf_file_section(elf, names[i], &section) ||
+		    section.bytes / rows.each > RELOCATIONS_MAX)
+			continue;
+		rows.offset = section.offset;
+		rows.left = section.bytes / rows.each;
+		while ((row = elf_rows_next(&rows))) {
+			memcpy(&relocation, row, sizeof(relocation));
+			if (relocation.r_offset == address && relocation.r_addend)
+				return (uint64_t)relocation.r_addend;
+		}
+	}
+	return 0;
+}
+
+/* Reads an address that the file has at an address, or what the dynamic linker will put there. 0:
+ * it is not known. */
+static uint64_t address_read(const struct elf_file *elf, uint64_t at)
+{
+	uint64_t offset, left, address;
+
+	if (!elf_offset_of(elf, at, &offset, &left) || left < sizeof(address) ||
+	    elf_file_take(elf, offset, &address, sizeof(address)))
+		return 0;
+	return address ? address : relocation_find(elf, at);
+}
+
+/* Reads the string of Go at an address. */
+static void version_follow(struct go_program *program, const struct elf_file *elf, uint64_t at)
+{
+	uint64_t string = address_read(elf, at), text = string ? address_read(elf, string) : 0;
+	uint64_t offset, left, length;
+
+	if (!text || !elf_offset_of(elf, string + sizeof(text), &offset, &left) ||
+	    left < sizeof(length) || elf_file_take(elf, offset, &length, sizeof(length)) ||
+	    length >= sizeof(program->version) || !elf_offset_of(elf, text, &offset, &left) ||
+	    length > left || elf_file_take(elf, offset, program->version, length))
+		length = 0;
+	program->version[length] = '\0';
+}
 
 static void version_read(struct go_program *program, const struct elf_file *elf,
 			 const struct elf_section *section)
@@ -33,9 +92,16 @@ static void version_read(struct go_program *program, const struct elf_file *elf,
 	unsigned char head[TEXTS_AT + 1];
 	size_t length;
 
+	if (section->bytes < TEXTS_AT || elf_file_take(elf, section->offset, head, TEXTS_AT) ||
+	    memcmp(head, MARK, MARK_BYTES))
+		return;
+	if (!(head[FLAGS_AT] & FLAG_TEXTS)) {
+		if (!elf->narrow && !(head[FLAGS_AT] & FLAG_LARGE_FIRST))
+			version_follow(program, elf, section->address + VERSION_AT);
+		return;
+	}
 	if (section->bytes < sizeof(head) ||
-	    elf_file_take(elf, section->offset, head, sizeof(head)) ||
-	    memcmp(head, MARK, MARK_BYTES) || !(head[FLAGS_AT] & FLAG_TEXTS))
+	    elf_file_take(elf, section->offset, head, sizeof(head)))
 		return;
 	length = head[TEXTS_AT];
 	if (length > LENGTH_MAX || length >= sizeof(program->version) ||
@@ -68,6 +134,7 @@ struct symbols {
 	struct go_program *program;
 	const struct elf_file *elf;
 	uint64_t labels, labels_bytes; /* the function that sets labels; 0: there is none */
+	uint64_t slice;		       /* runtime.allgs, a slice */
 };
 
 static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
@@ -82,13 +149,15 @@ static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
 		program->list = symbol->st_value;
 	} else if (!strcmp(name, "runtime.allglen")) {
 		program->count = symbol->st_value;
+	} else if (!strcmp(name, "runtime.allgs")) {
+		symbols->slice = symbol->st_value;
 	} else if (!strcmp(name, "runtime.memstats")) {
 		program->memstats = symbol->st_value;
 		program->memstats_bytes = symbol->st_size;
 	} else if (!strcmp(name, "runtime.waitReasonStrings")) {
 		program->reasons = symbol->st_value;
 		program->reason_count = symbol->st_size / STRING_BYTES;
-	} else if (!strcmp(name, "runtime/pprof.runtime_setProfLabel")) {
+	} else if (!strcmp(name, LABELS_FUNCTION)) {
 		symbols->labels = symbol->st_value;
 		symbols->labels_bytes = symbol->st_size;
 	} else if (!strcmp(name, "runtime.tlsg") && ELF64_ST_TYPE(symbol->st_info) == STT_TLS) {
@@ -96,58 +165,11 @@ static void symbol_take(void *of, const Elf64_Sym *symbol, const char *name)
 	}
 }
 
-/* Finds the member of the thread's g that the function stores to: mov %rax,labels(%r14), or, before
- * it stores by another register, mov labels(%r14),%rcx, for the barrier. It has no other one at
- * such a distance. */
-static void labels_find(const struct symbols *symbols)
-{
-	unsigned char code[LABELS_CODE_BYTES];
-	uint64_t offset, left, bytes = symbols->labels_bytes;
-	int32_t at, found = 0;
-
-	bytes = bytes < sizeof(code) ? bytes : sizeof(code);
-	if (!symbols->labels || !elf_offset_of(symbols->elf, symbols->labels, &offset, &left) ||
-	    bytes > left || elf_file_take(symbols->elf, offset, code, bytes))
-		return;
-	for (size_t i = 0; i + 3 + sizeof(at) <= bytes; i++) {
-		if (code[i] != 0x49 || (code[i + 1] != 0x89 && code[i + 1] != 0x8b) ||
-		    (code[i + 2] & 0xc7) != 0x86)
-			continue;
-		memcpy(&at, code + i + 3, sizeof(at));
-		if (found && at != found)
-			return;
-		found = at;
-	}
-	if (found > 0 && found < LABELS_AT_MAX && found % 8 == 0)
-		symbols->program->labels_at = (uint32_t)found;
-}
-
-int go_program_read(struct go_program *program, const struct elf_file *elf)
-{
-	unsigned int minor;
-	struct symbols symbols = {.program = program, .elf = elf};
-	struct elf_section section;
-
-	memset(program, 0, sizeof(*program));
-	if (elf_file_section(elf, ".go.buildinfo", &section))
-		return -ENOENT;
-	version_read(program, elf, &section);
-	program->g_at = G_WITHOUT_SYMBOL;
-	if (!elf->narrow)
-		elf_file_symbols(elf, ".symtab", symbol_take, &symbols, &section);
-	minor = version_minor(program->version);
-	if (elf->machine == EM_X86_64 && minor >= LABELS_SINCE)
-		labels_find(&symbols);
-	program->labels_listed = minor >= LISTS_SINCE;
-	return 0;
-}
-
-#define RELOCATIONS_MAX (4u << 20)
 #define PIECE_BYTES 65536
 #define TABLE_ALIGNMENT 8
-#define HEADS_MAX 4		   /* heads of tables tried in a search among other data */
-#define ENDS_BYTES_MAX (64u << 20) /* limit of a table that is read at once to look for names */
-#define WORDS_MAX 8		   /* words after the head */
+#define HEADS_MAX 4	       /* heads of tables tried in a search among other data */
+#define LOADED_MAX (64u << 20) /* limit of a table that is read at once to look for names */
+#define WORDS_MAX 8	       /* words after the head */
 #define SECTION_NAMES_BYTES 4096
 #define RECORD_STEPS 12
 #define STEPS_BYTES_MAX 16384 /* bytes of one function's steps that are read */
@@ -210,32 +232,6 @@ static uint64_t number_at(const char *at, size_t bytes)
 	}
 	memcpy(&narrow, at, sizeof(narrow));
 	return narrow;
-}
-
-/* Returns the word that the dynamic linker will put at an address of a position-independent
- * program, counted from where the program is loaded. 0: it is not known. */
-static uint64_t relocation_find(const struct elf_file *elf, uint64_t address)
-{
-	static const char *const names[] = {".rela.dyn", ".rela"};
-	struct elf_section section;
-	Elf64_Rela relocation;
-	const void *row;
-
-	for (size_t i = 0; !elf->narrow && i < sizeof(names) / sizeof(names[0]); i++) {
-		struct elf_rows rows = {.elf = elf, .each = sizeof(relocation)};
-
-		if (elf_file_section(elf, names[i], &section) ||
-		    section.bytes / rows.each > RELOCATIONS_MAX)
-			continue;
-		rows.offset = section.offset;
-		rows.left = section.bytes / rows.each;
-		while ((row = elf_rows_next(&rows))) {
-			memcpy(&relocation, row, sizeof(relocation));
-			if (relocation.r_offset == address && relocation.r_addend)
-				return (uint64_t)relocation.r_addend;
-		}
-	}
-	return 0;
 }
 
 /* Reads a word of the module: an address, or what the dynamic linker will put there. 0: it is not
@@ -583,9 +579,46 @@ int32_t go_table_depth(const struct go_table *table, const struct elf_file *elf,
 	return depth_find(steps, steps + left, address - function->from, table->quantum);
 }
 
-struct end_walk {
-	struct go_table table; /* table with offsets in memory, as if that were the file */
+/* A table in memory, with offsets as if that were the file. */
+struct loaded_table {
+	struct go_table table;
 	struct elf_file memory;
+	char *bytes; /* owned */
+};
+
+/* False: there is nothing to free. */
+static bool table_load(const struct go_table *table, const struct elf_file *elf,
+		       struct loaded_table *loaded)
+{
+	char *bytes;
+
+	if (table->bytes > LOADED_MAX)
+		return false;
+	bytes = memory_get(table->bytes);
+	if (elf_file_take(elf, table->offset, bytes, table->bytes)) {
+		free(bytes);
+		return false;
+	}
+	*loaded = (struct loaded_table){.table = *table, .memory = {.fd = -1}, .bytes = bytes};
+	loaded->memory.image = bytes;
+	loaded->memory.bytes = table->bytes;
+	loaded->table.offset = 0;
+	loaded->table.names -= table->offset;
+	loaded->table.records -= table->offset;
+	loaded->table.functions -= table->offset;
+	return true;
+}
+
+static bool name_is(const struct loaded_table *loaded, uint64_t location, uint64_t left,
+		    const char *name)
+{
+	size_t bytes = strlen(name) + 1;
+
+	return bytes <= left && !memcmp(loaded->bytes + location, name, bytes);
+}
+
+struct end_walk {
+	struct loaded_table loaded;
 	struct go_end *ends;
 	size_t count;
 };
@@ -596,13 +629,10 @@ static void end_take(void *of, uint64_t from, uint64_t to, uint64_t record)
 	uint64_t location, left;
 
 	if (walk->count == GO_ENDS_MAX ||
-	    !name_location(&walk->table, &walk->memory, record, &location, &left))
+	    !name_location(&walk->loaded.table, &walk->loaded.memory, record, &location, &left))
 		return;
 	for (size_t i = 0; i < END_NAMES; i++) {
-		size_t bytes = strlen(end_names[i].name) + 1;
-
-		if (bytes <= left &&
-		    !memcmp(walk->memory.image + location, end_names[i].name, bytes))
+		if (name_is(&walk->loaded, location, left, end_names[i].name))
 			walk->ends[walk->count++] =
 				(struct go_end){from, to, end_names[i].may_return};
 		if (walk->count == GO_ENDS_MAX)
@@ -613,20 +643,113 @@ static void end_take(void *of, uint64_t from, uint64_t to, uint64_t record)
 size_t go_table_ends(const struct go_table *table, const struct elf_file *elf,
 		     struct go_end ends[GO_ENDS_MAX])
 {
-	struct end_walk walk = {.table = *table, .memory = {.fd = -1}, .ends = ends};
-	char *bytes;
+	struct end_walk walk = {.ends = ends};
 
-	if (table->bytes > ENDS_BYTES_MAX)
+	if (!table_load(table, elf, &walk.loaded))
 		return 0;
-	bytes = memory_get(table->bytes);
-	walk.memory.image = bytes;
-	walk.memory.bytes = table->bytes;
-	walk.table.offset = 0;
-	walk.table.names -= table->offset;
-	walk.table.records -= table->offset;
-	walk.table.functions -= table->offset;
-	if (!elf_file_take(elf, table->offset, bytes, table->bytes))
-		functions_each(&walk.table, &walk.memory, end_take, &walk);
-	free(bytes);
+	functions_each(&walk.loaded.table, &walk.loaded.memory, end_take, &walk);
+	free(walk.loaded.bytes);
 	return walk.count;
+}
+
+struct name_walk {
+	struct loaded_table loaded;
+	const char *name;
+	uint64_t from, to;
+};
+
+static void name_take(void *of, uint64_t from, uint64_t to, uint64_t record)
+{
+	struct name_walk *walk = of;
+	uint64_t location, left;
+
+	if (!walk->to &&
+	    name_location(&walk->loaded.table, &walk->loaded.memory, record, &location, &left) &&
+	    name_is(&walk->loaded, location, left, walk->name)) {
+		walk->from = from;
+		walk->to = to;
+	}
+}
+
+/* Finds the function of that name in the program's table. *bytes is 0: there is none. */
+static void function_find(const struct elf_file *elf, const char *name, uint64_t *from,
+			  uint64_t *bytes)
+{
+	struct name_walk walk = {.name = name};
+	struct go_table table;
+
+	if (!go_table_read(&table, elf) && table_load(&table, elf, &walk.loaded)) {
+		functions_each(&walk.loaded.table, &walk.loaded.memory, name_take, &walk);
+		free(walk.loaded.bytes);
+	}
+	*from = walk.from;
+	*bytes = walk.to - walk.from;
+}
+
+/* Returns the register that the instruction loads a word of thread-local storage into: a thread's
+ * g. -1: it is another one. */
+static int storage_load(const unsigned char code[4])
+{
+	return code[0] == 0x64 && (code[1] & 0xfb) == 0x48 && code[2] == 0x8b && code[3] >> 6 == 0
+		       ? (code[1] & 4) << 1 | (code[3] >> 3 & 7)
+		       : -1;
+}
+
+/* Finds the member of the thread's g that the function stores to: mov %rax,labels(g), or, for the
+ * barrier, before it stores by another register, mov labels(g),%rcx or lea labels(g),%rdi. It has
+ * no other one at such a distance. g: registers with the thread's g, a bit each. */
+static void labels_find(const struct symbols *symbols, unsigned int g)
+{
+	unsigned char code[LABELS_CODE_BYTES];
+	uint64_t offset, left, bytes = symbols->labels_bytes;
+	int32_t at, found = 0;
+
+	bytes = bytes < sizeof(code) ? bytes : sizeof(code);
+	if (!symbols->labels || !elf_offset_of(symbols->elf, symbols->labels, &offset, &left) ||
+	    bytes > left || elf_file_take(symbols->elf, offset, code, bytes))
+		return;
+	for (size_t i = 0; i + 3 + sizeof(at) <= bytes; i++) {
+		const unsigned int base = (code[i] & 1u) << 3 | (code[i + 2] & 7u);
+		int loaded = storage_load(code + i);
+
+		if (loaded >= 0)
+			g |= 1u << loaded;
+		/* base 4 is a form with an index */
+		if ((code[i] & 0xf8) != 0x48 ||
+		    (code[i + 1] != 0x89 && code[i + 1] != 0x8b && code[i + 1] != 0x8d) ||
+		    code[i + 2] >> 6 != 2 || (base & 7) == 4 || !(g >> base & 1))
+			continue;
+		memcpy(&at, code + i + 3, sizeof(at));
+		if (found && at != found)
+			return;
+		found = at;
+	}
+	if (found > 0 && found < LABELS_AT_MAX && found % 8 == 0)
+		symbols->program->labels_at = (uint32_t)found;
+}
+
+int go_program_read(struct go_program *program, const struct elf_file *elf)
+{
+	unsigned int minor;
+	struct symbols symbols = {.program = program, .elf = elf};
+	struct elf_section section;
+
+	memset(program, 0, sizeof(*program));
+	if (elf_file_section(elf, ".go.buildinfo", &section))
+		return -ENOENT;
+	version_read(program, elf, &section);
+	program->g_at = G_WITHOUT_SYMBOL;
+	if (!elf->narrow)
+		elf_file_symbols(elf, ".symtab", symbol_take, &symbols, &section);
+	minor = version_minor(program->version);
+	if (!program->list && minor < REGISTER_SINCE) {
+		program->list = symbols.slice;
+		program->count = symbols.slice ? symbols.slice + sizeof(uint64_t) : 0;
+	}
+	if (!program->has_symbols)
+		function_find(elf, LABELS_FUNCTION, &symbols.labels, &symbols.labels_bytes);
+	if (elf->machine == EM_X86_64 && minor)
+		labels_find(&symbols, minor >= REGISTER_SINCE ? 1u << REGISTER_G : 0);
+	program->labels_listed = minor >= LISTS_SINCE;
+	return 0;
 }

@@ -23,8 +23,10 @@
 /* Addresses as the file has them; 0: it has no symbol of that name. */
 struct go_program {
 	bool has_symbols;
-	uint64_t list;			   /* runtime.allgptr: pointer to an array of pointers */
-	uint64_t count;			   /* runtime.allglen: their number */
+	/* runtime.allgptr: pointer to an array of pointers; before Go 1.17 the begin of
+	 * runtime.allgs, a slice */
+	uint64_t list;
+	uint64_t count;			   /* runtime.allglen, or the slice's length */
 	uint64_t memstats, memstats_bytes; /* runtime.memstats */
 	uint64_t reasons, reason_count;	   /* runtime.waitReasonStrings: an array of strings */
 	/* x86-64: where a struct g has the labels that runtime/pprof sets, by the code that sets

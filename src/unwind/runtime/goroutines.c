@@ -29,7 +29,7 @@
 #define STACK_BYTES_MAX (1ull << 30) /* runtime.maxstacksize on 64 bits */
 #define PROOF_MAX 256		     /* limit of the goroutines that a layout is tried on */
 
-/* struct g: the first members have been the same since Go 1.19, and so has the order of members
+/* struct g: the first members have been the same since Go 1.13, and so has the order of members
  * from the state on; a word may lie between (sched.ret went, syscallbp came). */
 #define G_STACK_LOW 0
 #define G_STACK_HIGH 8
@@ -484,7 +484,7 @@ static int list_read(struct reader *reader, const struct go_program *program)
 		if (!at && !layout_find(reader, piece, n))
 			return refuse(
 				reader, ENOTSUP,
-				"their layout is not one that tsnap knows (Go 1.19 and later)");
+				"their layout is not one that tsnap knows (Go 1.13 and later)");
 		for (uint64_t i = 0; i < n; i++) {
 			if (clock_monotonic_ns() > reader->until_ns) {
 				reader->to->counts.left += count - at - i;
@@ -729,7 +729,7 @@ static const char *program_refused(const struct file_go_answer *answer)
 	if (!answer->has_functions)
 		return "its table of functions (.gopclntab) is none that is known";
 	if (answer->program.has_symbols && !answer->program.list)
-		return "their list is none that is known of Go 1.19 and later";
+		return "their list is none that is known of Go 1.13 and later";
 	if (!answer->program.list || !answer->program.count)
 		return "it was linked without symbols (-s, strip), so that their list can't be "
 		       "found";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The goroutines of a Go process, grouped by state, wait reason and stack: they are read from the
- * runtime's list (runtime.allgptr) while the process runs. Everything in its memory may be a lie:
- * counts, time and depth are bounded, and each stack must lie within its goroutine's bounds.
+ * runtime's list (unwind/elf/go_program.h) while the process runs. Everything in its memory may be
+ * a lie: counts, time and depth are bounded, and each stack must lie within its goroutine's bounds.
  *
- * The layout of struct g is that of Go 1.19 and later (src/runtime/runtime2.go; two forms, which
+ * The layout of struct g is that of Go 1.13 and later (src/runtime/runtime2.go; two forms, which
  * differ by a word before its state). It is validated on the process before it is believed: each g
  * holds its own address and a number that no other one has. Stacks are followed by the depth of the
  * functions' frames, which the program's table of functions has (unwind/elf/go_program.h). A
