@@ -20,6 +20,7 @@
 #ifndef TSNAP_PARSER_PARSER_H
 #define TSNAP_PARSER_PARSER_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -102,6 +103,13 @@ int parser_ready(struct parser *parser);
  * a CPU in that time, on a full host. */
 ssize_t parser_request(struct parser *parser, const struct parser_message *request, void *answer,
 		       size_t size, int64_t most_ns);
+/* Returns 0 for what parser_request() returned of an answer that must have exactly that many bytes;
+ * else -errno, -EBADMSG for another length. */
+static inline int parser_answer_check(ssize_t got, size_t bytes)
+{
+	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+}
+
 /* Sends a request that has no answer. Without a parser, does nothing. */
 void parser_send(struct parser *parser, const struct parser_message *request);
 

@@ -490,7 +490,7 @@ static int kind_request(struct parser *parser, struct file_request request,
 	if (!got)
 		got = request_make(parser, &request, elf, answer, bytes,
 				   kinds[request.kind].most_ns);
-	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+	return parser_answer_check(got, bytes);
 }
 
 int file_row_request(struct parser *parser, uint32_t number, const struct elf_file *elf, bool opens,
@@ -557,7 +557,7 @@ int file_symbols_request(struct parser *parser, const struct elf_file *elf,
 	}
 	if (!got)
 		got = parser_request(parser, &message, answer, sizeof(*answer), ROW_NS);
-	return got == sizeof(*answer) ? 0 : got < 0 ? (int)got : -EBADMSG;
+	return parser_answer_check(got, sizeof(*answer));
 }
 
 int file_begin_request(struct parser *parser, int fd, void *to, size_t bytes)
@@ -590,7 +590,7 @@ static int named_request(struct parser *parser, struct file_request request,
 	request.bytes = elf->bytes;
 	if (!got)
 		got = parser_request(parser, &message, answer, bytes, kinds[request.kind].most_ns);
-	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+	return parser_answer_check(got, bytes);
 }
 
 int file_variable_request(struct parser *parser, const struct elf_file *elf, const char *name,
@@ -693,7 +693,7 @@ int file_name_request(struct parser *parser, const struct file_request *request,
 	message->head = request;
 	message->head_bytes = sizeof(*request);
 	got = parser_request(parser, message, answer, sizeof(*answer), NAME_NS);
-	return got < 0 ? (int)got : got == sizeof(*answer) ? 0 : -EBADMSG;
+	return parser_answer_check(got, sizeof(*answer));
 }
 
 static void file_send(struct parser *parser, enum file_request_kind kind, uint32_t number)

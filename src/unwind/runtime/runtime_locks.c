@@ -170,7 +170,7 @@ static int runtime_process_request(struct runtime_finder *finder, struct runtime
 	request->distance = process->distance;
 	request->exports = process->exports;
 	got = runtime_request(&finder->reader, &process->standing, request, NULL, answer, bytes);
-	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+	return parser_answer_check(got, bytes);
 }
 
 /* --- threads that wait for no lock of a runtime: there are many of them, and no request is made

@@ -100,5 +100,5 @@ int runtime_list_request(struct parser *parser, const void *request, size_t requ
 					       .fd_count = memory >= 0};
 	ssize_t got = parser_request(parser, &message, answer, bytes, LIST_NS);
 
-	return got < 0 ? (int)got : (size_t)got == bytes ? 0 : -EBADMSG;
+	return parser_answer_check(got, bytes);
 }
