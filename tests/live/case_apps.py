@@ -1,9 +1,11 @@
 """What programs say of their own threads (src/apps). Truth is what the program itself reports of them in the same run."""
 import collections
+import os
 import re
+import subprocess
 import time
 
-from harness import SLOW, Findings, case, check, let_pass, number, rows_of, timestamp_s, unescape, wait_until
+from harness import SLOW, Findings, Skip, case, check, let_pass, number, rows_of, timestamp_s, unescape, wait_until
 from parts import MariaDB, Postgres, Session
 
 WORDS = ("app_wait", "app_state", "query", "query_id", "database", "app_user", "client_app")
@@ -264,6 +266,38 @@ def apps_under_pgbench(ctx):
         find.expect(abs(ours - theirs) < 0.1 * SLOW, "%s: %.1f %% of samples, the server says %.1f %%", word, 100 * ours, 100 * theirs)
     find.close()
     check(len(seen) >= 3 and sum(told.values()) > 300, "too few events: %s, %s", seen, told)
+
+
+def postgres_of_suite(ctx, suite, version):
+    """The tests above of the server of another Debian suite."""
+    fetch = subprocess.run([os.path.join(os.path.dirname(os.path.abspath(__file__)), "postgres-fetch"), suite], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    if fetch.returncode:
+        raise Skip("no PostgreSQL of %s: %s" % (suite, fetch.stderr.decode().strip()))
+    ctx.postgres_tree = fetch.stdout.decode().strip()
+    check(version_of(Postgres(ctx)) == version, "%s has another version now: %s", suite, ctx.postgres_tree)
+    for test in apps_of_postgres, apps_follow_statements, apps_hide_values, apps_hold_locks, apps_under_pgbench:
+        print("# " + test.__name__)
+        test(ctx)
+        ctx.end()
+
+
+@case(thorough=True)
+def apps_of_postgres_13(ctx):
+    """PostgreSQL 13 (bullseye's) has the words, the statements and the holders of locks that it reports itself."""
+    postgres_of_suite(ctx, "bullseye", 13)
+
+
+@case(thorough=True)
+def apps_of_postgres_17(ctx):
+    """PostgreSQL 17 (trixie's) has the words, the statements and the holders of locks that it reports itself."""
+    postgres_of_suite(ctx, "trixie", 17)
+
+
+@case(thorough=True)
+def apps_of_postgres_18(ctx):
+    """PostgreSQL 18 (sid's) has the words, the statements and the holders of locks that it reports itself."""
+    postgres_of_suite(ctx, "sid", 18)
 
 
 MARIADB_WORDS = ("app_wait", "app_state", "query", "database", "app_user")

@@ -365,6 +365,8 @@ class Context:
         self.options = options
         self.started = []
         self.stack_programs = None  # directory of the programs of tests/stack; None: where they are built
+        # the root of another system, whose PostgreSQL runs in place of this one's
+        self.postgres_tree = os.environ.get("TSNAP_TEST_POSTGRES_TREE", "")
         self.descriptors = ()  # that everything which is started through the context inherits
 
     def given(self, name):

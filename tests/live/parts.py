@@ -103,24 +103,23 @@ class Session(Part):
 class Postgres(Part):
     LAST = signal.SIGINT  # at SIGTERM the server would wait for all sessions
 
-    # the root of another system, whose server runs in place of this one's: clients are this one's
-    TREE = os.environ.get("TSNAP_TEST_POSTGRES_TREE", "")
-
     def __init__(self, ctx, **settings):
+        """The server of ctx.postgres_tree, if there is one; clients are this system's."""
+        tree = ctx.postgres_tree
         places = "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin"
         path = program("postgres", "postgresql", *places)
         self.programs, user = os.path.dirname(path), account("postgres", "nobody")
-        directory = ctx.temporary(self.TREE)
-        if self.TREE:
-            path, = glob.glob(self.TREE + "/usr/lib/postgresql/*/bin/postgres")
+        directory = ctx.temporary(tree)
+        if tree:
+            path, = glob.glob(tree + "/usr/lib/postgresql/*/bin/postgres")
         made = Part(ctx, user, [os.path.dirname(path) + "/initdb", "-N", "-A", "trust", "-U", "postgres", "-D", directory + "/data"],
-                    directory, tree=self.TREE)
+                    directory, tree=tree)
         check(made.wait(UP_S) == 0, "initdb: %s", made.err)
         self.port, self.count = free_port(), 0
         settings = dict({"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": directory,
                          "autovacuum": "off", "max_parallel_workers_per_gather": 0}, **settings)
         super().__init__(ctx, user, [path, "-D", directory + "/data"] +
-                         [word for pair in settings.items() for word in ("-c", "%s=%s" % pair)], directory, tree=self.TREE)
+                         [word for pair in settings.items() for word in ("-c", "%s=%s" % pair)], directory, tree=tree)
         self.wait_up(lambda: self.ask_once("select 1") == "1")
 
     def command(self, name):
