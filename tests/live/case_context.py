@@ -6,8 +6,11 @@ import datetime
 import io
 import os
 import re
+import shutil
+import subprocess
 import time
 
+import truth
 from case_stacks import directory_of
 from harness import SLOW, Findings, Process, Skip, case, check, number, unescape, wait_until
 from parts import Postgres, Session
@@ -148,6 +151,51 @@ def context_changes(ctx):
     find.close()
     right = sum(count for (kind, what), count in seen.items() if kind in ("pointer", "record") and what != "lost")
     check(right > 100000, "only %d samples: %s", right, seen)
+
+
+@case
+def context_in_places(ctx):
+    """Threads have what they publish also if the program's or the library's file is stripped, gone, or another one by now, and in a root and a
+    pid namespace of their own."""
+    made, directory, started = directory_of(ctx), ctx.temporary(), {}
+    if not os.path.exists(made + "/context_large.so"):
+        raise Skip("the programs are not built")
+    for name in "context_static", "context_program", "context_loader", "context_large.so":
+        if os.path.exists(os.path.join(made, name)):
+            shutil.copy(os.path.join(made, name), directory)
+        if name != "context_static":  # that has no dynamic symbols
+            subprocess.run(["strip", os.path.join(directory, name)], check=True)
+    inside = ["unshare", "--pid", "--fork", "--kill-child", "--root", directory, "/context_static", "-"]
+    for name, argv in (("gone", [directory + "/context_program", "-"]), ("inside", inside),
+                       ("replaced", [directory + "/context_loader", directory + "/context_large.so"])):
+        if name == "inside" and not os.path.exists(made + "/context_static"):
+            continue
+        process = started[name] = Process(argv)
+        ctx.started.append(process)
+        wait_until(lambda: process.out.endswith(b"\n") or process.code is not None, 20 * SLOW, name)
+        check(process.code is None, "%s: %s", name, process.err)
+    os.remove(directory + "/context_program")
+    os.remove(directory + "/context_large.so")
+    shutil.copy(os.path.join(made, "context_offset.so"), directory + "/context_large.so")
+    pids = {max(truth.children(process.pid)) if name == "inside" else process.pid: name for name, process in started.items()}
+    tool = ctx.stream("-a", "-F", 20, "-p", ",".join(map(str, pids)), columns=COLUMNS)
+    tool.wait_scans(80)
+    rows, find, seen = tool.interrupt(), Findings(), collections.Counter()
+    times = sorted({row["timestamp"] for row in rows})
+    for pid, name in pids.items():
+        kinds = dict(word.split(":") for word in started[name].out.decode().split()[1:])
+        for tid in map(int, os.listdir("/proc/%d/task" % pid)):
+            inner = int(truth.read("/proc/%d/status" % tid).split("NSpid:")[1].split("\n")[0].split()[-1])
+            if kinds.get(str(inner)) != "steady":
+                continue
+            trace, span, route = expected_of(inner, "steady", {"arg2": ""})
+            for row in rows:
+                if number(row, "tid") == tid and row["state"] == "S" and row["timestamp"] >= times[40]:
+                    got = row["trace_id"], row["span_id"], unescape(row["context"]).decode()
+                    find.expect(got == (trace, span, "method=GET, route=" + route), "%s: %d: %s", name, inner, got)
+                    seen[name] += 1
+    find.close()
+    check(len(seen) == len(started) and min(seen.values()) > 100, "%s", seen)
 
 
 VARIABLES = (("number", "context_number", "4711"), ("small", "context_small:i8", "-3"), ("word", "context_text:str", "hello é"),
