@@ -179,7 +179,8 @@ def apps_hide_values(ctx):
             find.expect(row["querysum"].rstrip(";") == words and ("secret" in row["query"]) == shown, "%s: %s", args, row)
             find.expect(shown or row["query"] == row["querysum"], "%s: %s", args, row)
         end = rows_of(rows, waiter.backend)[-1]["root_query"]
-        find.expect(("secret" in end) == shown and "update t set x = " in end, "%s: the chain ends at %s", args, end)
+        find.expect((("secret" in end) == shown and "update t set x = " in end) if version_of(server) >= 14 else not end,
+                    "%s: the chain ends at %s", args, end)
         find.close()
     directory = ctx.temporary() + "/record"
     tool = ctx.plain("-o", directory, "-a", "-F", 10, "-d", 3, "-t", tids, "-G", columns, "--query-text", "off")
@@ -340,8 +341,9 @@ def apps_of_mariadb(ctx):
     for tid in {int(row["tid"]) for row in rows}:
         row, is_told = rows_of(rows, tid)[-1], told.get(tid, {})
         seen[is_told.get("app_wait")] += 1
-        if tid not in told:  # a thread of the server itself, or none yet has taken it from the cache
-            find.expect(not any(row[column] for column in MARIADB_WORDS), "%d, which the server does not list: %s", tid, row)
+        if tid not in told:  # a thread of the server itself, which may be at work, or none yet has taken it from the cache
+            find.expect(row["app_state"] == "Daemon" or not any(row[column] for column in MARIADB_WORDS),
+                        "%d, which the server does not list: %s", tid, row)
             continue
         whole = bytes.fromhex(is_told["query"])
         if len(whole) > 1023:
