@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/present_pages.h"
 #include "sample/app_lock.h"
 #include "sample/sample.h"
 
@@ -16,6 +17,7 @@
 #define APP_LAYOUT_MAX 8
 #define APP_CONSTANTS_MAX 16
 #define APP_TEXT_BYTES 1024 /* limit of a text, with its NUL */
+#define APP_NEAR_BYTES 1024 /* are read around a short text */
 
 struct apps;
 struct file_symbols_answer;
@@ -47,8 +49,17 @@ struct app_reader {
 	const char *kept[3];
 	struct app_constant constants[APP_CONSTANTS_MAX];
 	enum { MEMORY_UNASKED, MEMORY_READY, MEMORY_REFUSED } state;
+	int64_t free_ns;  /* when its memory was last known not to be locked */
 	uint64_t pointer; /* what app_pointer() has found */
 	bool asked_pointer;
+	bool old_pointer;	    /* pointer is what it was before the thread ran last */
+	struct present_pages pages; /* of the thread that is read now */
+	/* what is around the last short text of that thread */
+	struct {
+		uint64_t from;
+		size_t count;
+		char bytes[APP_NEAR_BYTES];
+	} near;
 	bool open; /* mem and pagemap are open descriptors of the process' memory */
 	int mem, pagemap;
 };
@@ -71,6 +82,8 @@ struct app_program {
 			     int64_t before_us);
 	/* Does as app_lock_finder; NULL: the program shows nothing of that. */
 	bool (*lock)(struct app_reader *reader, struct app_lock *lock);
+	bool (*serves)(struct app_reader *reader,
+		       bool *serves); /* as app_serves_finder; NULL: likewise */
 };
 
 struct parser;
@@ -93,8 +106,14 @@ void app_words(struct app_reader *reader);
 const char *app_text(struct app_reader *reader, uint64_t address);
 /* The same of a text that has that many bytes. */
 const char *app_text_part(struct app_reader *reader, uint64_t address, uint64_t bytes);
-/* The thread's pointer to its thread-local storage; 0: it is not known. */
+/* The same of a short text, of up to that many bytes or up to its NUL: what is around it is read,
+ * too, as a program has other such texts of the thread there. */
+const char *app_text_near(struct app_reader *reader, uint64_t address, uint64_t bytes);
+/* The thread's pointer to its thread-local storage; 0: it is not known. It stays the same until an
+ * exec, so an earlier one may do for read(), which can prove it: app_pointer_changed() finds
+ * whether it is another one now, and what the next app_pointer() returns. */
 uint64_t app_pointer(struct app_reader *reader);
+bool app_pointer_changed(struct app_reader *reader);
 /* Reads memory that the process shares with its parent, from which it was forked: what the process
  * itself has not used yet may be in no page of its own. */
 bool app_read_shared(struct app_reader *reader, uint64_t address, void *to, size_t bytes);

@@ -37,6 +37,8 @@
 #define OTHER_OLD_NS (5 * NS_PER_SECOND)
 #define KNOWN_OLD_NS (60 * NS_PER_SECOND)
 #define FAILED_NS (1 * NS_PER_SECOND) /* the same after a read that failed */
+/* Time for which a process' memory that was not locked is taken not to be: its threads share it. */
+#define FREE_NS (NS_PER_MS / 2)
 /* The same for what any program may publish. Most begin to when they start: a process that
  * publishes nothing is looked at after a second, then after twice as long each time. */
 #define SILENT_LOOKS 5 /* until that is 32 s */
@@ -107,6 +109,7 @@ struct app_thread {
 	uint64_t known;	       /* needs that were read */
 	uint64_t published_ns; /* of the process context, when they were */
 	uint64_t looked_ns;    /* the same, since when looks at the thread's CPU read; 0: none do */
+	uint64_t pointer;      /* its pointer to its thread-local storage; 0: not known */
 	struct sample_app facts;
 };
 
@@ -164,7 +167,8 @@ static void memory_begin(struct app_reader *reader, int64_t tid, int64_t since_n
 	reader->since_ns = since_ns;
 	reader->now_ns = now_ns;
 	reader->state = MEMORY_UNASKED;
-	reader->asked_pointer = false;
+	reader->asked_pointer = reader->old_pointer = false;
+	reader->pages.count = reader->near.count = 0;
 }
 
 static bool memory_open(struct app_reader *reader)
@@ -184,12 +188,25 @@ static bool memory_open(struct app_reader *reader)
 	return true;
 }
 
+/* False: the process' memory is locked. */
+static bool memory_free(struct app_reader *reader)
+{
+	int64_t now_ns = clock_monotonic_ns();
+
+	if (now_ns - reader->free_ns < FREE_NS)
+		return true;
+	if (avoids_memory(reader->tid))
+		return false;
+	reader->free_ns = now_ns;
+	return true;
+}
+
 /* False: the process' memory can't be read now. It is asked once for each thread, and not for what
  * is known already. */
 static bool memory_ready(struct app_reader *reader)
 {
 	if (reader->state == MEMORY_UNASKED)
-		reader->state = !avoids_memory(reader->tid) && (reader->open || memory_open(reader))
+		reader->state = memory_free(reader) && (reader->open || memory_open(reader))
 					? MEMORY_READY
 					: MEMORY_REFUSED;
 	return reader->state == MEMORY_READY;
@@ -204,7 +221,7 @@ static size_t memory_read(struct app_reader *reader, uint64_t address, void *to,
 		return 0;
 	if (!memory_ready(reader))
 		return 0;
-	bytes = present_bytes(reader->pagemap, address, bytes);
+	bytes = present_bytes_near(reader->pagemap, &reader->pages, address, bytes);
 	got = bytes ? pread(reader->mem, to, bytes, (off_t)address) : 0;
 	return got > 0 ? (size_t)got : 0;
 }
@@ -355,6 +372,31 @@ const char *app_text_part(struct app_reader *reader, uint64_t address, uint64_t 
 	return length ? name_transient(text, length) : NULL;
 }
 
+const char *app_text_near(struct app_reader *reader, uint64_t address, uint64_t bytes)
+{
+	const uint64_t before = address % PAGE_BYTES;
+	uint64_t within = address - reader->near.from;
+	size_t most, length;
+
+	if (within >= reader->near.count) {
+		within = before < APP_NEAR_BYTES / 2 ? before : APP_NEAR_BYTES / 2;
+		if (PAGE_BYTES - before < APP_NEAR_BYTES - within)
+			within = APP_NEAR_BYTES - (PAGE_BYTES - before);
+		reader->near.from = address - within;
+		reader->near.count = memory_read(reader, reader->near.from, reader->near.bytes,
+						 sizeof(reader->near.bytes));
+	}
+	if (within >= reader->near.count)
+		return NULL;
+	most = reader->near.count - within;
+	most = bytes < most ? (size_t)bytes : most;
+	length = strnlen(reader->near.bytes + within, most);
+	/* else it goes on */
+	if (length == most && most < bytes)
+		return app_text_part(reader, address, bytes);
+	return length ? name_transient(reader->near.bytes + within, length) : NULL;
+}
+
 uint64_t app_pointer(struct app_reader *reader)
 {
 	const struct apps *apps = reader->apps;
@@ -364,6 +406,16 @@ uint64_t app_pointer(struct app_reader *reader)
 		reader->pointer = 0;
 	reader->asked_pointer = true;
 	return reader->pointer;
+}
+
+bool app_pointer_changed(struct app_reader *reader)
+{
+	uint64_t before = reader->pointer;
+
+	if (!reader->old_pointer)
+		return false;
+	reader->asked_pointer = reader->old_pointer = false;
+	return app_pointer(reader) != before;
 }
 
 /* Reads memory of the process' parent, if that runs the same program. Returns the count of bytes
@@ -764,12 +816,14 @@ static struct app_thread *thread_get(struct apps *apps, const struct sample *sam
 		cache_get(&apps->threads, (uint64_t)sample->thread.tid, now_ns, &added);
 	struct cache_entry entry = thread->entry;
 	uint64_t looked_ns = thread->start_ns == sample->thread.start_ns ? thread->looked_ns : 0;
+	uint64_t pointer = thread->start_ns == sample->thread.start_ns ? thread->pointer : 0;
 
 	if (added || thread->start_ns != sample->thread.start_ns || thread->sequence != sequence)
 		*thread = (struct app_thread){.entry = entry,
 					      .start_ns = sample->thread.start_ns,
 					      .sequence = sequence,
-					      .looked_ns = added ? 0 : looked_ns,
+					      .looked_ns = looked_ns,
+					      .pointer = pointer,
 					      .facts = sample_absent()->app};
 	return thread;
 }
@@ -802,23 +856,29 @@ static void thread_read(struct apps *apps, struct app_process *process, struct a
 	uint64_t published = process->otel ? missing & NEEDS_OF_OTEL : 0;
 	uint64_t variables = process->variables ? missing & NEED_VARIABLES : 0, pointer = 0;
 	uint64_t labels = process->golang.labelled ? missing & NEED_CONTEXT : 0;
+	struct app_reader *reader = &process->reader;
 	bool done;
 
 	if (!(own | published | variables | labels))
 		return;
-	memory_begin(&process->reader, tid, since_ns, now_ns);
-	if (published & ~NEED_SERVICE || variables || labels)
-		pointer = app_pointer(&process->reader);
-	done = (!own || process->program->read(&process->reader, own, &thread->facts)) &&
-	       (!published ||
-		otel_fill(&process->reader, process->otel, published, pointer, &thread->facts));
+	memory_begin(reader, tid, since_ns, now_ns);
+	if (published & ~NEED_SERVICE || variables || labels) {
+		pointer = app_pointer(reader);
+	} else if (thread->pointer) {
+		reader->pointer = thread->pointer;
+		reader->asked_pointer = reader->old_pointer = true;
+	}
+	done = (!own || process->program->read(reader, own, &thread->facts)) &&
+	       (!published || otel_fill(reader, process->otel, published, pointer, &thread->facts));
 	if (done && labels && !thread->facts.context)
-		thread->facts.context = golang_labels(&process->reader, &process->golang, pointer);
+		thread->facts.context = golang_labels(reader, &process->golang, pointer);
 	if (apps->hides_texts)
 		texts_hide(&thread->facts);
-	done = done && (!(variables | labels) || memory_ready(&process->reader));
+	done = done && (!(variables | labels) || memory_ready(reader));
 	if (done && variables)
-		variables_fill(&process->reader, process->variables, pointer, &thread->facts);
+		variables_fill(reader, process->variables, pointer, &thread->facts);
+	if (reader->asked_pointer)
+		thread->pointer = reader->pointer;
 	memory_end(process, done);
 	/* else it has forked, or made an exec, just now */
 	thread->known |= done ? own | published | variables | labels : 0;
@@ -947,18 +1007,41 @@ void apps_lacking(const struct apps *apps, app_lacking_callback *take, void *to)
 	}
 }
 
-bool app_lock_find(void *of, int64_t pid, int64_t tid, int64_t now_ns, struct app_lock *lock)
+/* Begins to read of a thread whose program is known. NULL: it is not. */
+static struct app_process *process_begin(struct apps *apps, int64_t pid, int64_t tid,
+					 int64_t now_ns)
 {
-	struct apps *apps = of;
 	struct app_process *process =
 		apps->parser ? process_get(apps, pid, tid, 0, NEED_APP, now_ns) : NULL;
+
+	if (!process || !process->program)
+		return NULL;
+	memory_begin(&process->reader, tid, 0, now_ns);
+	return process;
+}
+
+bool app_lock_find(void *of, int64_t pid, int64_t tid, int64_t now_ns, struct app_lock *lock)
+{
+	struct app_process *process = process_begin(of, pid, tid, now_ns);
 	bool done;
 
 	*lock = (struct app_lock){.waits = false};
-	if (!process || !process->program || !process->program->lock)
+	if (!process || !process->program->lock)
 		return false;
-	memory_begin(&process->reader, tid, 0, now_ns);
 	done = process->program->lock(&process->reader, lock);
+	memory_end(process, done);
+	return done;
+}
+
+bool app_serves_find(void *of, int64_t pid, int64_t tid, int64_t now_ns, bool *serves)
+{
+	struct app_process *process = process_begin(of, pid, tid, now_ns);
+	bool done;
+
+	*serves = false;
+	if (!process || !process->program->serves)
+		return false;
+	done = process->program->serves(&process->reader, serves);
 	memory_end(process, done);
 	return done;
 }

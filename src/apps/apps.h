@@ -65,5 +65,6 @@ void apps_lacking(const struct apps *apps, app_lacking_callback *take, void *to)
 
 /* of: struct apps. What it finds is of this moment, however long the thread has waited. */
 app_lock_finder app_lock_find;
+app_serves_finder app_serves_find;
 
 #endif

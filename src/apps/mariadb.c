@@ -43,10 +43,14 @@ static const char *const symbols[] = {
 /* Members of the layout, by the symbol that says where they are. */
 #define LAYOUT_COUNT (CURRENT_COMMAND + 1)
 #define AT_USER (CURRENT_COMMAND + 1) /* in the security context */
-_Static_assert(AT_USER < APP_LAYOUT_MAX, "there is a place for each");
+#define AT_END (CURRENT_COMMAND + 2)  /* behind the last member of a THD that is read */
+_Static_assert(AT_END < APP_LAYOUT_MAX, "there is a place for each");
 
-#define MEMBER_MAX (1 << 20) /* a THD is not that large */
+/* A THD is read at once up to there: 16 KB in 10.11, which takes as long as two reads of a word. */
+#define SESSION_BYTES 32768
+#define MEMBER_MAX (1 << 20) /* of the security context */
 #define TABLE_HEAD 16	     /* of a class' table: its functions begin behind it */
+#define SHORT_BYTES 256 /* of a text */
 #define COMMANDS_MAX 256
 #define COMMAND_SLEEP 0 /* COM_SLEEP: waits for the client's next command */
 /* Commands whose answer a client waits for: COM_INIT_DB, COM_QUERY, COM_FIELD_LIST,
@@ -60,31 +64,30 @@ struct sized_text { /* LEX_CSTRING */
 	uint64_t address, bytes;
 };
 
-/* Parts of a THD that are read at once: its begin, and from the security context on. */
-#define HEAD_BYTES 512
-#define SECURITY_BYTES 1024
-
 struct session {
-	char head[HEAD_BYTES], security[SECURITY_BYTES];
+	uint64_t address; /* 0: the thread is at none */
+	char bytes[SESSION_BYTES];
 };
 
 static bool layout_learn(const struct file_symbols_answer *file, int64_t layout[APP_LAYOUT_MAX])
 {
-	const int64_t text_bytes = sizeof(struct sized_text);
-
 	if (!file->addresses[COMMAND_NAMES] || !file->addresses[CLASS_TABLE] ||
 	    !member_of_thread(file->begins[CURRENT_THD], &layout[CURRENT_THD]) ||
-	    !member_behind(file->begins[USER_NAME], &layout[AT_USER]))
+	    !member_behind(file->begins[USER_NAME], &layout[AT_USER]) || layout[AT_USER] < 0 ||
+	    layout[AT_USER] > MEMBER_MAX)
 		return false;
-	for (int i = QUERY_STRING; i < LAYOUT_COUNT; i++)
+	for (int i = QUERY_STRING; i < LAYOUT_COUNT; i++) {
+		/* no member that is read is longer than a text, and security has its state behind
+		 * it */
+		const int64_t most = SESSION_BYTES - (int64_t)sizeof(struct sized_text);
+
 		if (!member_of_argument(file->begins[i], &layout[i]) || layout[i] <= 0 ||
-		    layout[i] > MEMBER_MAX)
+		    layout[i] > most)
 			return false;
-	return layout[QUERY_STRING] <= HEAD_BYTES - text_bytes &&
-	       layout[CURRENT_DB] <= HEAD_BYTES - text_bytes &&
-	       layout[CURRENT_COMMAND] > layout[USER_NAME] &&
-	       layout[CURRENT_COMMAND] - layout[USER_NAME] <= SECURITY_BYTES - 4 &&
-	       layout[AT_USER] >= 0 && layout[AT_USER] < MEMBER_MAX;
+		if (layout[AT_END] < layout[i] + (int64_t)sizeof(struct sized_text))
+			layout[AT_END] = layout[i] + (int64_t)sizeof(struct sized_text);
+	}
+	return layout[THREAD_ID] >= (int64_t)sizeof(uint64_t);
 }
 
 /* Reads the text that a member has. */
@@ -93,7 +96,10 @@ static const char *sized_text_read(struct app_reader *reader, const char *member
 	struct sized_text text;
 
 	memcpy(&text, member, sizeof(text));
-	return text.bytes ? app_text_part(reader, text.address, text.bytes) : NULL;
+	if (!text.address || !text.bytes)
+		return NULL;
+	return text.bytes <= SHORT_BYTES ? app_text_near(reader, text.address, text.bytes)
+					 : app_text_part(reader, text.address, text.bytes);
 }
 
 /* Returns the name of a command. */
@@ -122,84 +128,106 @@ static const char *state_read(struct app_reader *reader, uint64_t address)
 	return known->text;
 }
 
-/* Reads the session that the thread is at. False: it can't be read, or the program's memory is not
- * what was found. *found: there is one. */
-static bool session_read(struct app_reader *reader, struct session *session, bool *found)
+static uint64_t word_at(const struct session *session, int64_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, session->bytes + at, sizeof(word));
+	return word;
+}
+
+/* Reads the session that the thread with that pointer is at. False: it can't be read, or the memory
+ * is not what was found. */
+static bool session_find(struct app_reader *reader, uint64_t pointer, struct session *session)
 {
 	const int64_t *layout = reader->layout;
-	uint64_t pointer = app_pointer(reader), address, table, real_id;
+	uint64_t address;
 
-	*found = false;
+	session->address = 0;
 	if (!pointer)
 		return true;
 	if (!app_read(reader, pointer + (uint64_t)layout[CURRENT_THD], &address, sizeof(address)))
 		return false;
 	if (!address)
 		return true;
-	if (!app_read(reader, address, session->head, HEAD_BYTES))
+	if (!app_read(reader, address, session->bytes, (size_t)layout[AT_END]) ||
+	    word_at(session, 0) != reader->symbols[CLASS_TABLE] + TABLE_HEAD)
 		return false;
-	memcpy(&table, session->head, sizeof(table));
-	if (table != reader->symbols[CLASS_TABLE] + TABLE_HEAD)
-		return false;
-	*found = app_read(reader, address + (uint64_t)layout[THREAD_ID] - sizeof(real_id), &real_id,
-			  sizeof(real_id)) &&
-		 real_id == pointer &&
-		 app_read(reader, address + (uint64_t)layout[USER_NAME], session->security,
-			  SECURITY_BYTES);
+	if (word_at(session, layout[THREAD_ID] - (int64_t)sizeof(pointer)) == pointer)
+		session->address = address;
 	return true;
+}
+
+static bool session_read(struct app_reader *reader, struct session *session)
+{
+	bool read = session_find(reader, app_pointer(reader), session);
+
+	return (read && session->address) || !app_pointer_changed(reader)
+		       ? read
+		       : session_find(reader, app_pointer(reader), session);
+}
+
+/* Returns the address of the name of the session's user; 0: it has none. */
+static uint64_t user_find(struct app_reader *reader, const struct session *session)
+{
+	const int64_t *layout = reader->layout;
+	uint64_t security = word_at(session, layout[USER_NAME]), user;
+	uint64_t at = security + (uint64_t)layout[AT_USER] - session->address;
+
+	if (!security)
+		return 0;
+	/* nearly always it is a part of the session */
+	if (at < (uint64_t)layout[AT_END] - sizeof(user))
+		return word_at(session, (int64_t)at);
+	return app_read(reader, session->address + at, &user, sizeof(user)) ? user : 0;
+}
+
+static uint32_t command_get(struct app_reader *reader, const struct session *session)
+{
+	return (uint32_t)word_at(session, reader->layout[CURRENT_COMMAND]);
 }
 
 static bool thread_read(struct app_reader *reader, uint64_t needs, struct sample_app *facts)
 {
+	static struct session session;
 	const int64_t *layout = reader->layout;
-	struct session session;
-	uint64_t security, state, user;
 	uint32_t command;
-	bool found;
+	uint64_t user;
 
-	if (!session_read(reader, &session, &found))
+	if (!session_read(reader, &session))
 		return false;
-	if (found && needs & NEED_QUERY)
-		facts->query = sized_text_read(reader, session.head + layout[QUERY_STRING]);
-	if (!found || !(needs & NEED_APP))
+	if (session.address && needs & NEED_QUERY)
+		facts->query = sized_text_read(reader, session.bytes + layout[QUERY_STRING]);
+	if (!session.address || !(needs & NEED_APP))
 		return true;
-	memcpy(&security, session.security, sizeof(security));
-	memcpy(&state, session.security + sizeof(security), sizeof(state));
-	memcpy(&command, session.security + layout[CURRENT_COMMAND] - layout[USER_NAME],
-	       sizeof(command));
-	facts->database = sized_text_read(reader, session.head + layout[CURRENT_DB]);
-	if (security && app_read(reader, security + (uint64_t)layout[AT_USER], &user, sizeof(user)))
-		facts->user = app_text(reader, user);
+	facts->database = sized_text_read(reader, session.bytes + layout[CURRENT_DB]);
+	user = user_find(reader, &session);
+	facts->user = user ? app_text_near(reader, user, UINT64_MAX) : NULL;
+	command = command_get(reader, &session);
 	/* a thread of the server itself has neither a user nor a command */
 	if (command >= COMMANDS_MAX || (command == COMMAND_SLEEP && !facts->user))
 		return true;
 	facts->state = command_name(reader, command);
 	/* an idle session may have the state of its last statement left */
 	if (command != COMMAND_SLEEP)
-		facts->wait = state_read(reader, state);
+		facts->wait = state_read(
+			reader, word_at(&session, layout[USER_NAME] + (int64_t)sizeof(uint64_t)));
 	return true;
 }
 
 /* A session with a user runs a command, or waits for the client's next one. */
-static bool thread_lock(struct app_reader *reader, struct app_lock *lock)
+static bool thread_serves(struct app_reader *reader, bool *serves)
 {
-	const int64_t *layout = reader->layout;
-	struct session session;
-	uint64_t security, user;
+	static struct session session;
 	uint32_t command;
-	bool found;
 
-	if (!session_read(reader, &session, &found))
+	if (!session_read(reader, &session))
 		return false;
-	if (!found)
+	if (!session.address)
 		return true;
-	memcpy(&security, session.security, sizeof(security));
-	memcpy(&command, session.security + layout[CURRENT_COMMAND] - layout[USER_NAME],
-	       sizeof(command));
-	lock->serves =
-		(command == COMMAND_BULK || (command < 32 && COMMANDS_ANSWERED >> command & 1)) &&
-		security &&
-		app_read(reader, security + (uint64_t)layout[AT_USER], &user, sizeof(user)) && user;
+	command = command_get(reader, &session);
+	*serves = (command == COMMAND_BULK || (command < 32 && COMMANDS_ANSWERED >> command & 1)) &&
+		  user_find(reader, &session);
 	return true;
 }
 
@@ -210,5 +238,5 @@ const struct app_program mariadb_program = {
 	.symbols = symbols,
 	.learn = layout_learn,
 	.read = thread_read,
-	.lock = thread_lock,
+	.serves = thread_serves,
 };

@@ -14,4 +14,16 @@
  * pagemap: an open descriptor. */
 size_t present_bytes(int pagemap, uint64_t address, size_t bytes);
 
+/* Pages from `first` on of which one read found whether they are in memory. Zeroed: none. */
+#define PRESENT_PAGES 32
+
+struct present_pages {
+	uint64_t first, count;
+	uint64_t entries[PRESENT_PAGES];
+};
+
+/* Does as present_bytes(), by what is known in pages; what is not is read, together with the pages
+ * behind it if it is more than one page. */
+size_t present_bytes_near(int pagemap, struct present_pages *pages, uint64_t address, size_t bytes);
+
 #endif

@@ -11,12 +11,13 @@ struct app_lock {
 	bool waits;	/* the thread waits for such a lock */
 	int64_t holder; /* process of one that has it; 0: not known, or it is no process */
 	int64_t count;	/* number of those that have it, and whom the thread has to wait for */
-	bool serves;	/* the thread runs what a client has asked for, and the client waits */
 };
 
 /* Fills lock. False: the memory of the thread's process shows nothing of that. now_ns:
  * monotonic, one for each scan. */
 typedef bool app_lock_finder(void *of, int64_t pid, int64_t tid, int64_t now_ns,
 			     struct app_lock *lock);
+/* The same: serves: the thread runs what a client has asked for, and the client waits. */
+typedef bool app_serves_finder(void *of, int64_t pid, int64_t tid, int64_t now_ns, bool *serves);
 
 #endif

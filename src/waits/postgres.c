@@ -107,9 +107,8 @@ static bool waits_for_session(struct wait *wait)
 
 	if (!comm || strcmp(comm, "postgres") != 0)
 		return false;
-	if (wait->waits->app_locks &&
-	    wait->waits->app_locks(wait->waits->app_lock_finder, wait->pid, wait->tid, wait->now_ns,
-				   &lock))
+	if (wait->waits->app_locks && wait->waits->app_locks(wait->waits->app_finder, wait->pid,
+							     wait->tid, wait->now_ns, &lock))
 		return waits_for_lock(wait, &lock);
 	if (proc_cmdline_read(wait->waits->root, wait->pid, wait->tid, title) <= 0 ||
 	    strncmp(title, TITLE, strlen(TITLE)) != 0 || !strstr(title, " waiting") ||

@@ -221,16 +221,15 @@ const char *served_connection(struct wait *wait, bool searches)
 /* Describes a thread of a program whose memory shows whether it serves a client. */
 static void program_describe(struct wait *wait)
 {
-	struct app_lock lock;
+	bool serves;
 
-	if (!wait->waits->app_locks ||
-	    !wait->waits->app_locks(wait->waits->app_lock_finder, wait->pid, wait->tid,
-				    wait->now_ns, &lock))
+	if (!wait->waits->app_serves || !wait->waits->app_serves(wait->waits->app_finder, wait->pid,
+								 wait->tid, wait->now_ns, &serves))
 		return;
 	wait->of_thread = true;
 	wait->facts.program_tells = true;
-	wait->facts.serves_client = lock.serves;
-	if (lock.serves)
+	wait->facts.serves_client = serves;
+	if (serves)
 		text_add_string(wait->text, WAITS_ON_FOR_CLIENT);
 }
 

@@ -46,8 +46,9 @@ struct waits {
 	bool memory_group_looked_for;
 	runtime_lock_finder *runtime_locks; /* NULL: none */
 	void *runtime_lock_finder;
-	app_lock_finder *app_locks; /* NULL: none */
-	void *app_lock_finder;
+	app_lock_finder *app_locks;    /* NULL: none */
+	app_serves_finder *app_serves; /* likewise */
+	void *app_finder;
 	struct wait_classes classes;
 	struct text text;
 };

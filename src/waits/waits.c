@@ -65,10 +65,12 @@ void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, voi
 	waits->runtime_lock_finder = finder;
 }
 
-void waits_set_app_locks(struct waits *waits, app_lock_finder *find, void *finder)
+void waits_set_apps(struct waits *waits, app_lock_finder *locks, app_serves_finder *serves,
+		    void *finder)
 {
-	waits->app_locks = find;
-	waits->app_lock_finder = finder;
+	waits->app_locks = locks;
+	waits->app_serves = serves;
+	waits->app_finder = finder;
 }
 
 static const char *text_name(struct text *text)

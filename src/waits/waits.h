@@ -85,7 +85,8 @@ bool waits_renew(struct waits *waits, struct sample *sample, const struct lookup
 
 /* Sets the function that finds locks of runtimes; there is none at first. */
 void waits_set_runtime_locks(struct waits *waits, runtime_lock_finder *find, void *finder);
-/* Sets the function that finds locks of programs; there is none at first. */
-void waits_set_app_locks(struct waits *waits, app_lock_finder *find, void *finder);
+/* Sets the functions that find what programs show of their threads; there are none at first. */
+void waits_set_apps(struct waits *waits, app_lock_finder *locks, app_serves_finder *serves,
+		    void *finder);
 
 #endif

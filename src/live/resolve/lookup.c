@@ -59,7 +59,7 @@ struct lookup *lookup_new(const char *proc_root)
 	containers_init(&lookup->containers);
 	lookup->waits = waits_new(lookup->root, &lookup->comms);
 	lookup->apps = apps_new(lookup->root);
-	waits_set_app_locks(lookup->waits, app_lock_find, lookup->apps);
+	waits_set_apps(lookup->waits, app_lock_find, app_serves_find, lookup->apps);
 	return lookup;
 }
 
