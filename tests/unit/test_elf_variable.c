@@ -77,6 +77,48 @@ static void of_a_library(void **state)
 	close(elf.fd);
 }
 
+#ifdef ARM64_LIBRARIES
+/* Libraries of another CPU, built for this: the words that their relocations name are in the table
+ * that the dynamic linker fills. */
+static void of_arm64(void **state)
+{
+	static const struct {
+		const char *option;
+		uint32_t kind;
+	} ways[] = {{"-ftls-model=initial-exec", SLOT_OFFSET},
+		    {"-mtls-dialect=trad", SLOT_PAIR},
+		    {"-mtls-dialect=desc", SLOT_DESCRIPTOR},
+		    {"-DBARE", SLOT_NONE}};
+	struct elf_variable variable;
+	struct elf_section table;
+	char path[4096];
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct elf_file elf;
+
+		snprintf(path, sizeof(path), ARM64_LIBRARIES "%s.so", ways[i].option);
+		elf = opened(path);
+		elf_variable_find(&elf, "otel_thread_ctx_v1", true, &variable);
+		assert_true(variable.found && variable.thread_local_storage);
+		assert_int_equal(variable.address, 0);
+		assert_int_equal(variable.bytes, 8);
+		assert_int_equal(variable.block_at, 16); /* behind two words of the thread */
+		assert_int_equal(variable.slot_kind, ways[i].kind);
+		assert_int_equal(variable.from_slot, 0);
+		if (ways[i].kind) {
+			assert_false(elf_file_section(&elf,
+						      ways[i].kind == SLOT_DESCRIPTOR ? ".got.plt"
+										      : ".got",
+						      &table) &&
+				     elf_file_section(&elf, ".got", &table));
+			assert_true(variable.slot >= table.address &&
+				    variable.slot + 8 <= table.address + table.bytes);
+		}
+		close(elf.fd);
+	}
+}
+#endif
+
 static void nearest(void **state)
 {
 	struct elf_file elf = opened("/proc/self/exe");
@@ -94,6 +136,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_the_program),
 		cmocka_unit_test(of_a_library),
+#ifdef ARM64_LIBRARIES
+		cmocka_unit_test(of_arm64),
+#endif
 		cmocka_unit_test(nearest),
 	};
 
