@@ -50,7 +50,7 @@ _Static_assert(AT_END < APP_LAYOUT_MAX, "there is a place for each");
 #define SESSION_BYTES 32768
 #define MEMBER_MAX (1 << 20) /* of the security context */
 #define TABLE_HEAD 16	     /* of a class' table: its functions begin behind it */
-#define SHORT_BYTES 256 /* of a text */
+#define SHORT_BYTES 256	     /* of a text */
 #define COMMANDS_MAX 256
 #define COMMAND_SLEEP 0 /* COM_SLEEP: waits for the client's next command */
 /* Commands whose answer a client waits for: COM_INIT_DB, COM_QUERY, COM_FIELD_LIST,
