@@ -144,21 +144,10 @@ static inline void connection_ends(struct sock *sock, __u32 from)
 /* The present thread comes back from accept(2) with that descriptor. */
 static inline void connection_accepted(__u64 descriptor)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct files_struct *files = 0;
-	struct fdtable *table = 0;
-	struct file **open = 0, *file = 0;
-	struct socket *socket = 0;
+	__u64 at = descriptor_sock(descriptor);
 	struct latency_key key = {};
 	struct connection *known;
-	__u64 at = 0;
 
-	bpf_probe_read_kernel(&files, sizeof(files), &task->files);
-	bpf_probe_read_kernel(&table, sizeof(table), &files->fdt);
-	bpf_probe_read_kernel(&open, sizeof(open), &table->fd);
-	bpf_probe_read_kernel(&file, sizeof(file), open + descriptor);
-	bpf_probe_read_kernel(&socket, sizeof(socket), &file->private_data);
-	bpf_probe_read_kernel(&at, sizeof(at), &socket->sk);
 	known = ts_connections.lookup(&at);
 	if (!known || known->key.tid)
 		return;

@@ -53,6 +53,22 @@ struct incident {
 	__u32 unused;
 };
 
+/* trace_event.data of LATENCY_DNS: a message over UDP, and then its first DNS_BYTES bytes. Ports
+ * and addresses are in network byte order; an IPv4 address has the first word. */
+#define DNS_QUERY 0
+#define DNS_ANSWER 1
+#define DNS_UNREACHABLE 2 /* an ICMP error came, with the query that had been sent */
+#define DNS_BYTES 224	  /* a multiple of 32 */
+struct dns_message {
+	__u64 loopback; /* network namespace, if over a loopback device; else 0 */
+	__u32 client[4], server[4];
+	__u16 client_port, server_port;
+	__u16 whole;   /* bytes of the whole message */
+	__u8 present;  /* bytes that were read: 0 where they are not in the packet's first piece */
+	__u8 kind : 4; /* DNS_x */
+	__u8 family : 4; /* AF_x */
+};
+
 /* begun is written first and done last: an event whose two are equal in a copy made from done to
  * begun is whole. */
 struct trace_event {
@@ -77,6 +93,7 @@ _Static_assert(sizeof(struct trace_event) == 88 + EVENT_DATA_BYTES, "trace_event
 _Static_assert(THREAD_COMM_SIZE + EXEC_ARGUMENT_BYTES <= EVENT_DATA_BYTES, "arguments fit");
 _Static_assert(sizeof(struct connection_end) == 80, "connection_end has no holes");
 _Static_assert(sizeof(struct incident) == 40, "incident has no holes");
+_Static_assert(sizeof(struct dns_message) + DNS_BYTES <= EVENT_DATA_BYTES, "messages fit");
 _Static_assert(8 * THREAD_REGISTER_COUNT <= EVENT_DATA_BYTES, "registers fit");
 
 #endif

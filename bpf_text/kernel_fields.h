@@ -241,6 +241,28 @@ static inline __u32 task_priority(struct task_struct *task)
 }
 #endif
 
+/* Returns the address of the struct sock of a descriptor of the present thread; if it has none, of
+ * what else a socket would have there. */
+#ifdef HAVE_socket_sk
+static inline __u64 descriptor_sock(__u64 descriptor)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct files_struct *files = 0;
+	struct fdtable *table = 0;
+	struct file **open = 0, *file = 0;
+	struct socket *socket = 0;
+	__u64 sock = 0;
+
+	bpf_probe_read_kernel(&files, sizeof(files), &task->files);
+	bpf_probe_read_kernel(&table, sizeof(table), &files->fdt);
+	bpf_probe_read_kernel(&open, sizeof(open), &table->fd);
+	bpf_probe_read_kernel(&file, sizeof(file), open + descriptor);
+	bpf_probe_read_kernel(&socket, sizeof(socket), &file->private_data);
+	bpf_probe_read_kernel(&sock, sizeof(sock), &socket->sk);
+	return sock;
+}
+#endif
+
 /* Fields of struct request, if the plan has probes of block devices that are handed one. typed: by
  * a typed tracepoint. */
 #ifdef HAVE_request_cmd_flags

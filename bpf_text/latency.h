@@ -18,11 +18,12 @@
 #define LATENCY_INCIDENTS 9
 #define LATENCY_WORK 10
 #define LATENCY_IRQ 11
-#define LATENCY_KIND_COUNT 12
+#define LATENCY_DNS 12
+#define LATENCY_KIND_COUNT 13
 /* Kinds that are events alone: they have no histograms. */
 #define LATENCY_EVENTS_ONLY                                                     \
 	(1u << LATENCY_EXEC | 1u << LATENCY_CONNECTIONS | 1u << LATENCY_OPENS | \
-	 1u << LATENCY_OPENED | 1u << LATENCY_INCIDENTS)
+	 1u << LATENCY_OPENED | 1u << LATENCY_INCIDENTS | 1u << LATENCY_DNS)
 /* Kinds of the user's own probes, up to the last bit of a mask. */
 #define LATENCY_PROBE 28
 

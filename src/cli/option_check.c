@@ -295,10 +295,11 @@ static int trace_check(struct config *config, bool samples, struct error *e)
 		return usage(e, typed, "of a recording is for a report, --csv and --json");
 	if (rows && !config->record && singles && singles != config->live.traces &&
 	    !config->live.slower_us)
-		return usage(e, "--trace",
-			     "can't mix distributions and single events (exec, opens, connections, "
-			     "incidents) in one CSV or JSON: "
-			     "trace one or the other, or add --slower");
+		return usage(
+			e, "--trace",
+			"can't mix distributions and single events (exec, opens, connections, dns, "
+			"incidents) in one CSV or JSON: "
+			"trace one or the other, or add --slower");
 	if (config->mode == MODE_TOP && (config->live.slower_us || singles))
 		return usage(e, "--top",
 			     "shows only distributions: for single events (exec, connections, "

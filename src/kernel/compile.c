@@ -100,10 +100,12 @@ static unsigned int fields_wanted(const struct probe_plan *plan)
 	for (int group = 0; plan && group < GROUP_COUNT; group++) {
 		const unsigned int fields = probe_group_rows[group].fields;
 
-		/* a tracepoint gives what its programs need, except of a process that ends */
+		/* a tracepoint gives what its programs need, except of a process that ends, and of
+		 * a packet, of which it gives the address */
 		if (plan->chosen[group])
-			sets |= plan->chosen[group]->kind != PROBE_TRACEPOINT ? fields
-									      : fields & FIELDS_END;
+			sets |= plan->chosen[group]->kind != PROBE_TRACEPOINT
+					? fields
+					: fields & (FIELDS_END | FIELDS_PACKET);
 	}
 	return sets;
 }
@@ -119,7 +121,7 @@ static int fields_check(const struct compile_request *request, const struct fiel
 	return error_set(e, ENOTSUP, EXIT_HOST_CANNOT, "the kernel types lack %s",
 			 field_sets_there(layout, wanted & FIELDS_BLOCK)
 				 ? "members of sockets (perhaps as it has no IPv6), which --trace "
-				   "connections needs: give another source"
+				   "connections and dns need: give another source"
 				 : "struct request, which --trace block and io columns need: give "
 				   "another source, or --without raw_tracepoint where tracefs is "
 				   "mounted");

@@ -25,13 +25,14 @@ struct field_row {
 	unsigned int sets;
 };
 
-#define FIELDS_BLOCK 1u	 /* fields that block.bpf.c reads */
-#define FIELDS_QUOTA 2u	 /* fields that throttles.bpf.c reads */
-#define FIELDS_SOCKET 4u /* fields that connection.bpf.c reads */
-#define FIELDS_END 8u	 /* fields that incident.bpf.c reads */
-#define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA | FIELDS_SOCKET | FIELDS_END)
+#define FIELDS_BLOCK 1u	  /* fields that block.bpf.c reads */
+#define FIELDS_QUOTA 2u	  /* fields that throttles.bpf.c reads */
+#define FIELDS_SOCKET 4u  /* fields that connection.bpf.c reads */
+#define FIELDS_END 8u	  /* fields that incident.bpf.c reads */
+#define FIELDS_PACKET 16u /* fields that dns.bpf.c reads */
+#define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA | FIELDS_SOCKET | FIELDS_END | FIELDS_PACKET)
 
-#define FIELD_MAX 56
+#define FIELD_MAX 64
 extern const struct field_row field_rows[];
 extern const size_t field_count; /* at most FIELD_MAX */
 

@@ -56,6 +56,8 @@ const struct probe_group_row probe_group_rows[GROUP_COUNT] = {
 	[GROUP_HARDIRQ_END] = {"hardirq end", "--trace irq and column irq", false, 0},
 	[GROUP_SOFTIRQ] = {"softirq", "--trace irq and column irq", false, 0},
 	[GROUP_SOFTIRQ_END] = {"softirq end", "--trace irq and column irq", false, 0},
+	[GROUP_PACKET_SENT] = {"packet sent", "--trace dns", false, FIELDS_PACKET},
+	[GROUP_PACKET_RECEIVED] = {"packet received", "--trace dns", false, FIELDS_PACKET},
 	[GROUP_OWN... GROUP_OWN_LAST] = {"own probe", "--probe", false, 0},
 };
 
@@ -206,6 +208,15 @@ const struct probe_row probe_rows[] = {
 	 "softirq_exit", "raw_tracepoint__softirq_exit"},
 	{"softirq_end", TRACE, GROUP_SOFTIRQ_END, FEATURE_TRACEPOINT, "SOFTIRQ_END_TRACEPOINT",
 	 "irq:softirq_exit", "tracepoint__irq__softirq_exit"},
+
+	{"packet_sent", RAW, GROUP_PACKET_SENT, FEATURE_RAW_TRACEPOINT, "PACKET_SENT_RAW",
+	 "net_dev_queue", "raw_tracepoint__net_dev_queue"},
+	{"packet_sent", TRACE, GROUP_PACKET_SENT, FEATURE_TRACEPOINT, "PACKET_SENT_TRACEPOINT",
+	 "net:net_dev_queue", "tracepoint__net__net_dev_queue"},
+	{"packet_received", RAW, GROUP_PACKET_RECEIVED, FEATURE_RAW_TRACEPOINT, "PACKET_RECEIVED_RAW",
+	 "netif_receive_skb", "raw_tracepoint__netif_receive_skb"},
+	{"packet_received", TRACE, GROUP_PACKET_RECEIVED, FEATURE_TRACEPOINT,
+	 "PACKET_RECEIVED_TRACEPOINT", "net:netif_receive_skb", "tracepoint__net__netif_receive_skb"},
 };
 /* clang-format on */
 
@@ -214,8 +225,8 @@ const size_t probe_row_count = sizeof(probe_rows) / sizeof(probe_rows[0]);
 const char probe_merge_useless[] =
 	"it tells requests apart by their addresses, and no other probe here does";
 
-int probe_plan_make(unsigned int needs, bool (*has)(void *of, const struct probe_row *row),
-		    void *of, struct probe_plan *plan, struct error *e)
+int probe_plan_make(uint64_t needs, bool (*has)(void *of, const struct probe_row *row), void *of,
+		    struct probe_plan *plan, struct error *e)
 {
 	struct probe_plan made = {{NULL}};
 

@@ -6,6 +6,7 @@
 #define TSNAP_KERNEL_PROBE_TABLE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kernel/feature_table.h"
 #include "kernel/field_table.h"
@@ -53,10 +54,16 @@ enum probe_group {
 	GROUP_HARDIRQ_END,
 	GROUP_SOFTIRQ, /* softirqs, when they begin */
 	GROUP_SOFTIRQ_END,
-	GROUP_OWN, /* the user's own probes: for each its entry, then its return */
+	GROUP_PACKET_SENT,     /* packets that are handed to network devices */
+	GROUP_PACKET_RECEIVED, /* packets that come from network devices */
+	GROUP_OWN,	       /* the user's own probes: for each its entry, then its return */
 	GROUP_OWN_LAST = GROUP_OWN + 2 * OWN_PROBES_MAX - 1,
 	GROUP_COUNT,
 };
+
+/* Bit of a group in a mask of groups. */
+#define GROUP_BIT(group) (UINT64_C(1) << (group))
+_Static_assert(GROUP_COUNT <= 64, "groups fit a mask");
 
 /* Parts of records that probes keep only if they are needed. */
 enum record_part {
@@ -106,9 +113,9 @@ struct probe_plan {
 };
 
 /* Chooses for each group the first row that `has` confirms, as probe_offered() does; has is called
- * only where needed. needs: bits 1 << GROUP_x; required groups are always taken. -ENOTSUP where a
+ * only where needed. needs: GROUP_BIT()s; required groups are always taken. -ENOTSUP where a
  * required group has no way. */
-int probe_plan_make(unsigned int needs, bool (*has)(void *of, const struct probe_row *row),
-		    void *of, struct probe_plan *plan, struct error *e);
+int probe_plan_make(uint64_t needs, bool (*has)(void *of, const struct probe_row *row), void *of,
+		    struct probe_plan *plan, struct error *e);
 
 #endif

@@ -61,6 +61,11 @@ static bool measures_incidents(const struct program_knobs *knobs)
 	return knobs->latency_kinds >> LATENCY_INCIDENTS & 1;
 }
 
+static bool measures_dns(const struct program_knobs *knobs)
+{
+	return knobs->latency_kinds >> LATENCY_DNS & 1;
+}
+
 static bool reports_events(const struct program_knobs *knobs)
 {
 	return knobs->slower_ns || knobs->latency_kinds & LATENCY_EVENTS_ONLY ||
@@ -225,6 +230,8 @@ static void fragments_add(const struct probe_plan *plan, const struct program_kn
 		fragment_add("open_event.bpf.c", to);
 	if (measures_incidents(knobs))
 		fragment_add("incident.bpf.c", to);
+	if (measures_dns(knobs))
+		fragment_add("dns.bpf.c", to);
 	if (measures_work(knobs) || own_probes_report(knobs->own)) {
 		fragment_add("work.h", to);
 		fragment_add("split.bpf.c", to);

@@ -82,7 +82,7 @@ static void offsets_text(const struct field_layout *layout, struct text *text)
 		"#include <linux/sched.h>\n#include <linux/cred.h>\n#include <linux/pid.h>\n");
 	if (layout->sets & FIELDS_BLOCK)
 		text_add_string(text, "#include <linux/blk-mq.h>\n");
-	if (layout->sets & FIELDS_SOCKET)
+	if (layout->sets & (FIELDS_SOCKET | FIELDS_PACKET))
 		text_add_string(text, "#include <linux/fdtable.h>\n#include <linux/tcp.h>\n"
 				      "#include <net/sock.h>\n");
 	if (layout->sets & FIELDS_END)
@@ -194,8 +194,9 @@ int header_layout_read(const struct type_request *request, const char *tree,
 	else
 		unsetenv("BCC_KERNEL_SOURCE");
 	module = offsets_compile(request, &read);
-	if (!module && read.sets & FIELDS_SOCKET) {
-		read = (struct field_layout){.sets = layout->sets & ~FIELDS_SOCKET};
+	if (!module && read.sets & (FIELDS_SOCKET | FIELDS_PACKET)) {
+		read = (struct field_layout){.sets = layout->sets &
+						     ~(FIELDS_SOCKET | FIELDS_PACKET)};
 		read.lacking[field_index("rq", "cpu")] = true;
 		module = offsets_compile(request, &read);
 	}

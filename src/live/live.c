@@ -202,6 +202,7 @@ static void live_close(struct source *source)
 	live_host_done(&live->host);
 	live_held_done(&live->held);
 	cgroup_events_done(&live->cgroup_events);
+	dns_queries_done(&live->queries);
 	episodes_clear(&live->episodes);
 	free(live->walk.arrived_ns);
 	index_clear(&live->walk.ambiguous);
@@ -513,11 +514,12 @@ static int traced_of_source(struct source *source, bool all, uint64_t needs, tra
 	return live_traced(&live->context, &live->stacks, all, needs, take, to, e);
 }
 
-static void events_of_source(struct source *source, uint64_t needs, event_callback *take, void *to)
+static void events_of_source(struct source *source, bool all, uint64_t needs, event_callback *take,
+			     void *to)
 {
 	struct live *live = (struct live *)source;
 
-	live_events(&live->context, &live->stacks, needs, take, to);
+	live_events(&live->context, &live->stacks, &live->queries, all, needs, take, to);
 	live_cgroup_events(&live->context, &live->cgroup_events, take, to);
 }
 

@@ -309,7 +309,7 @@ static void probes_describe(struct kernel *kernel, struct check *check)
 {
 	struct probe_plan plan;
 	struct error e = {0};
-	bool planned = !probe_plan_make(UINT_MAX, features_report, &kernel->features, &plan, &e);
+	bool planned = !probe_plan_make(UINT64_MAX, features_report, &kernel->features, &plan, &e);
 
 	error_done(&e);
 	text_add_string(&check->details, "Probes\n");

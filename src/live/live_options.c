@@ -10,27 +10,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IRQ_GROUPS                                                             \
-	(1u << GROUP_HARDIRQ | 1u << GROUP_HARDIRQ_END | 1u << GROUP_SOFTIRQ | \
-	 1u << GROUP_SOFTIRQ_END)
+#define IRQ_GROUPS                                                                            \
+	(GROUP_BIT(GROUP_HARDIRQ) | GROUP_BIT(GROUP_HARDIRQ_END) | GROUP_BIT(GROUP_SOFTIRQ) | \
+	 GROUP_BIT(GROUP_SOFTIRQ_END))
 #define CLOCK_RATE_MIN_HZ 20 /* rate of the perf clock, so that its look is never old */
 
 /* Probe groups and parts of records for each enum need_probe. Another program of a thread whose
  * facts are kept shows in its new name. */
 static const struct {
-	unsigned int probes, groups, parts;
+	unsigned int probes;
+	uint64_t groups;
+	unsigned int parts;
 } rows[] = {
-	{KEEPS_REGISTERS, 1u << GROUP_REQUEST, 1u << PART_REGISTERS},
+	{KEEPS_REGISTERS, GROUP_BIT(GROUP_REQUEST), 1u << PART_REGISTERS},
 	{KEEPS_TOTALS, 0, 1u << PART_TOTALS},
 	{KEEPS_WAKER, 0, 1u << PART_WAKER},
 	{KEEPS_STACKS, 0, 1u << PART_STACKS},
-	{KEEPS_PROGRAM, 1u << GROUP_STACK, 1u << PART_PROGRAM},
+	{KEEPS_PROGRAM, GROUP_BIT(GROUP_STACK), 1u << PART_PROGRAM},
 	{KEEPS_WAKES, 0, 1u << PART_WAKES},
 	{LOOKS_AT_MEMORY, 0, 1u << PART_MEMORY},
-	{SEES_REQUESTS, 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE,
+	{SEES_REQUESTS,
+	 GROUP_BIT(GROUP_BLOCK_QUEUE) | GROUP_BIT(GROUP_BLOCK_ISSUE) | GROUP_BIT(GROUP_BLOCK_DONE),
 	 0},
-	{SEES_CALLS, 1u << GROUP_CALL, 0},
-	{SEES_RENAMES, 1u << GROUP_NAME, 0},
+	{SEES_CALLS, GROUP_BIT(GROUP_CALL), 0},
+	{SEES_RENAMES, GROUP_BIT(GROUP_NAME), 0},
 	{SEES_IRQS, IRQ_GROUPS, 0},
 	{KEEPS_EXECS, 0, 1u << PART_PROGRAM},
 };
@@ -38,9 +41,9 @@ static const struct {
 /* Groups that are always attached: states, and records to be read in the next scan; a thread before
  * its first switch; tids that change hands, and dead threads, which would stay for a second; a
  * switch that was missed, and ON or RQ at the start. */
-#define GROUPS_ALWAYS                                                                 \
-	(1u << GROUP_SWITCH | 1u << GROUP_WAKE | 1u << GROUP_NEW | 1u << GROUP_EXEC | \
-	 1u << GROUP_EXIT | 1u << GROUP_CLOCK)
+#define GROUPS_ALWAYS                                                             \
+	(GROUP_BIT(GROUP_SWITCH) | GROUP_BIT(GROUP_WAKE) | GROUP_BIT(GROUP_NEW) | \
+	 GROUP_BIT(GROUP_EXEC) | GROUP_BIT(GROUP_EXIT) | GROUP_BIT(GROUP_CLOCK))
 
 static unsigned int probes_of(uint64_t needs)
 {
@@ -52,9 +55,10 @@ static unsigned int probes_of(uint64_t needs)
 	return probes;
 }
 
-unsigned int live_groups_of(uint64_t needs)
+uint64_t live_groups_of(uint64_t needs)
 {
-	unsigned int probes = probes_of(needs), groups = GROUPS_ALWAYS;
+	unsigned int probes = probes_of(needs);
+	uint64_t groups = GROUPS_ALWAYS;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (probes & rows[i].probes)
@@ -146,7 +150,7 @@ void live_kernel_options(const struct live_config *config, const struct filter *
 		.attach = config->attach,
 	};
 	if (options->groups >> GROUP_BLOCK_DONE & 1) /* merges, where there is a probe of them */
-		options->groups |= 1u << GROUP_BLOCK_MERGE;
+		options->groups |= GROUP_BIT(GROUP_BLOCK_MERGE);
 	options->groups |= trace_more_groups_of(config->traces) |
 			   live_groups_of(trace_needs_of(config->traces));
 	options->parts |= live_parts_of(trace_needs_of(config->traces));

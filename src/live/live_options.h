@@ -18,9 +18,9 @@
 void live_kernel_options(const struct live_config *config, const struct filter *filter,
 			 uint64_t needs, struct kernel_options *options);
 
-/* Returns the probe groups for these needs (NEED_*, of columns and filters). Bits 1 << GROUP_x
+/* Returns the probe groups for these needs (NEED_*, of columns and filters). GROUP_BIT()s
  * (kernel/probe_table.h). */
-unsigned int live_groups_of(uint64_t needs);
+uint64_t live_groups_of(uint64_t needs);
 /* Returns the parts that records keep for these needs. Bits 1 << PART_x. */
 unsigned int live_parts_of(uint64_t needs);
 

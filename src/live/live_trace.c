@@ -210,6 +210,7 @@ static void sleep_take(const struct traced *traced, const struct work_sleep *sle
 struct reported {
 	struct live_context *context;
 	struct live_stacks *stacks;
+	struct dns_queries *queries;
 	uint64_t needs;
 	int64_t ahead_us; /* UTC minus the monotonic clock */
 	event_callback *take;
@@ -224,7 +225,7 @@ struct cgroup_reported {
 	void *to;
 };
 
-static void event_take(void *to, const struct trace_event *event)
+static void event_report(void *to, const struct trace_event *event)
 {
 	const struct reported *reported = to;
 	struct live_context *context = reported->context;
@@ -259,6 +260,18 @@ static void event_take(void *to, const struct trace_event *event)
 							       : (int64_t)event->duration_ns);
 }
 
+static void event_take(void *to, const struct trace_event *event)
+{
+	const struct trace_row *row = trace_row_of(event->key.kind);
+	const struct reported *reported = to;
+	struct trace_event whole;
+
+	if (!row || !row->joined)
+		event_report(to, event);
+	else if (dns_join(reported->queries, event, &whole))
+		event_report(to, &whole);
+}
+
 static void stacks_want(struct live_stacks *stacks, const struct latency_key *key, int64_t until_ns)
 {
 	const struct trace_row *row = trace_row_of(key->kind);
@@ -267,13 +280,15 @@ static void stacks_want(struct live_stacks *stacks, const struct latency_key *ke
 		live_own_stacks_want(stacks, key, until_ns);
 }
 
-void live_events(struct live_context *context, struct live_stacks *stacks, uint64_t needs,
-		 event_callback *take, void *to)
+void live_events(struct live_context *context, struct live_stacks *stacks,
+		 struct dns_queries *queries, bool all, uint64_t needs, event_callback *take,
+		 void *to)
 {
 	const int64_t until_ns = clock_monotonic_ns() + NAMES_WAIT_NS;
 	struct event_reader *reader = &context->kernel.events;
 	struct reported reported = {context,
 				    stacks,
+				    queries,
 				    (needs | context->wants.filter_needs) &
 					    (NEEDS_ANYTIME | NEEDS_OF_EVENTS),
 				    clock_utc_of_us(0),
@@ -287,6 +302,8 @@ void live_events(struct live_context *context, struct live_stacks *stacks, uint6
 		stack_names_wait(stacks->names, until_ns);
 	}
 	event_reader_give(reader, event_take, &reported);
+	dns_unanswered(queries, clock_monotonic_ns(), all, reader->lost_count, event_report,
+		       &reported);
 }
 
 static void cgroup_event_take(void *to, enum cgroup_event_kind kind, const char *path,

@@ -24,6 +24,7 @@
 #define TSNAP_LIVE_LIVE_TRACE_H
 
 #include "live/context/live_context.h"
+#include "live/scan/live_dns.h"
 #include "live/stacks/live_stacks_state.h"
 #include "proc/cgroup_events.h"
 #include "sample/source.h"
@@ -31,8 +32,9 @@
 /* Hand over distributions and events, as traced and events of struct source. */
 int live_traced(struct live_context *context, struct live_stacks *stacks, bool all, uint64_t needs,
 		trace_callback *take, void *to, struct error *e);
-void live_events(struct live_context *context, struct live_stacks *stacks, uint64_t needs,
-		 event_callback *take, void *to);
+void live_events(struct live_context *context, struct live_stacks *stacks,
+		 struct dns_queries *queries, bool all, uint64_t needs, event_callback *take,
+		 void *to);
 /* Hands over what the kernel counted of control groups since the last time, where --trace incidents
  * is on: events of no thread. */
 void live_cgroup_events(struct live_context *context, struct cgroup_events *events,

@@ -6,6 +6,7 @@
 #include "kernel/probe_table.h"
 #include "kernel/record.h"
 #include "kernel/registers.h"
+#include "live/scan/live_dns.h"
 #include "live/scan/live_irq.h"
 #include "live/threads/live_block.h"
 #include "live/threads/live_sample.h"
@@ -331,19 +332,20 @@ static void irq_event(const struct trace_event *event, bool registers_marked, st
 	(void)compat;
 }
 
-#define CALLS (1u << GROUP_CALL | 1u << GROUP_RETURN)
-#define SWITCHES (1u << GROUP_SWITCH | 1u << GROUP_WAKE)
-#define IRQS                                                                   \
-	(1u << GROUP_HARDIRQ | 1u << GROUP_HARDIRQ_END | 1u << GROUP_SOFTIRQ | \
-	 1u << GROUP_SOFTIRQ_END)
-#define BLOCK_REQUESTS (1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_DONE)
+#define CALLS (GROUP_BIT(GROUP_CALL) | GROUP_BIT(GROUP_RETURN))
+#define SWITCHES (GROUP_BIT(GROUP_SWITCH) | GROUP_BIT(GROUP_WAKE))
+#define IRQS                                                                                  \
+	(GROUP_BIT(GROUP_HARDIRQ) | GROUP_BIT(GROUP_HARDIRQ_END) | GROUP_BIT(GROUP_SOFTIRQ) | \
+	 GROUP_BIT(GROUP_SOFTIRQ_END))
+#define BLOCK_REQUESTS \
+	(GROUP_BIT(GROUP_BLOCK_QUEUE) | GROUP_BIT(GROUP_BLOCK_ISSUE) | GROUP_BIT(GROUP_BLOCK_DONE))
 
 /* clang-format off */
 const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 	[LATENCY_RUNQ] = {
 		.kind = {.name = "runq", .help = "waits for a CPU, from wake-up or preemption on", .runnable = true,
 			 .samples = "state=RQ", .so_far = "state_us", .quota = true, .screen = true},
-		.groups = SWITCHES, .more_groups = 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE,
+		.groups = SWITCHES, .more_groups = GROUP_BIT(GROUP_THROTTLE) | GROUP_BIT(GROUP_UNTHROTTLE),
 		.event = call_event, .of_call = true},
 	[LATENCY_OFFCPU] = {
 		.kind = {.name = "offcpu", .help = "sleeps, from leaving the CPU to the wake-up",
@@ -371,14 +373,14 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 	[LATENCY_EXEC] = {
 		.kind = {.name = "exec", .help = "each program executed, one by one",
 			 .columns = "ppid,comm_before,cmdline", .single = true},
-		.groups = 1u << GROUP_EXEC | 1u << GROUP_NAME, .report = exec_describe,
+		.groups = GROUP_BIT(GROUP_EXEC) | GROUP_BIT(GROUP_NAME), .report = exec_describe,
 		.event = exec_event},
 	[LATENCY_CONNECTIONS] = {
 		.kind = {.name = "connections", .help = "TCP connections that have ended",
 			 .columns = "side,local,remote,outcome,errno", .sums = "side,server,outcome,errno",
 			 .known = KNOWN_EVENT | NEED_CONNECTION | NEED_FILE | NEED_SYSCALL,
 			 .single = true, .fails = true, .bytes = true},
-		.groups = 1u << GROUP_CONNECTION | 1u << GROUP_RETURN, .event = connection_event},
+		.groups = GROUP_BIT(GROUP_CONNECTION) | GROUP_BIT(GROUP_RETURN), .event = connection_event},
 	[LATENCY_OPENS] = {
 		.kind = {.name = "opens", .help = "files that could not be opened",
 			 .columns = "filename,errno", .sums = "filename,errno",
@@ -396,7 +398,7 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 			 .help = "processes killed or failed, threads stuck in D, limits of control groups hit",
 			 .columns = "outcome,signal,sender_pid,sender_comm,waits_on,wchan", .known = KNOWN_EVENT,
 			 .single = true, .stuck = true, .recorded = true},
-		.groups = 1u << GROUP_END, .more_groups = 1u << GROUP_SIGNAL,
+		.groups = GROUP_BIT(GROUP_END), .more_groups = GROUP_BIT(GROUP_SIGNAL),
 		.event = incident_event},
 	[LATENCY_WORK] = {
 		.kind = {.name = "work",
@@ -410,6 +412,12 @@ const struct trace_row trace_rows[LATENCY_KIND_COUNT] = {
 			 .columns = "cpu,irq", .samples = "irq!=", .so_far = "state_us",
 			 .known = NEED_IRQ},
 		.groups = IRQS, .report = irq_describe, .event = irq_event},
+	[LATENCY_DNS] = {
+		.kind = {.name = "dns", .help = "DNS queries over UDP, from sending to the answer",
+			 .columns = "qname,qtype,rcode,server,outcome", .sums = "server,rcode,outcome",
+			 .known = KNOWN_EVENT | NEED_FILE | NEED_SYSCALL, .single = true},
+		.groups = GROUP_BIT(GROUP_PACKET_SENT) | GROUP_BIT(GROUP_PACKET_RECEIVED),
+		.report = dns_describe, .event = dns_event, .joined = true},
 };
 /* clang-format on */
 
@@ -594,9 +602,9 @@ uint32_t trace_kinds_recorded(void)
 	return kinds;
 }
 
-unsigned int trace_groups_of(uint32_t kinds)
+uint64_t trace_groups_of(uint32_t kinds)
 {
-	unsigned int groups = 0;
+	uint64_t groups = 0;
 
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
 		if (kinds >> kind & 1)
@@ -604,9 +612,9 @@ unsigned int trace_groups_of(uint32_t kinds)
 	return groups;
 }
 
-unsigned int trace_more_groups_of(uint32_t kinds)
+uint64_t trace_more_groups_of(uint32_t kinds)
 {
-	unsigned int groups = 0;
+	uint64_t groups = 0;
 
 	for (int kind = 0; kind < LATENCY_KIND_COUNT; kind++)
 		if (kinds >> kind & 1)

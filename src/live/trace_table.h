@@ -27,9 +27,9 @@ struct trace_event;
 
 struct trace_row {
 	struct trace_kind kind;
-	unsigned int groups; /* probe groups, 1 << GROUP_x, without which it can't be measured */
-	unsigned int more_groups; /* those that add to it where the host has them */
-	uint64_t needs;		  /* facts of samples, NEED_*, without which it can't be measured */
+	uint64_t groups;      /* probe groups, GROUP_BIT()s, without which it can't be measured */
+	uint64_t more_groups; /* those that add to it where the host has them */
+	uint64_t needs;	      /* facts of samples, NEED_*, without which it can't be measured */
 	/* Fills the kind's own fields of sample from key->what; *compat: syscall_nr is that of a
 	 * 32-bit caller. NULL: it has none. */
 	void (*report)(const struct latency_key *key, struct sample *sample, bool *compat);
@@ -38,6 +38,7 @@ struct trace_row {
 	void (*event)(const struct trace_event *event, bool registers_marked, struct sample *who,
 		      bool *compat);
 	bool of_call; /* an event is of a call, whose facts can be looked up */
+	bool joined;  /* several events are one: live/scan/live_dns.h */
 	bool own;     /* a probe of the user's own */
 	bool texts;   /* events are counted by a text, whose key the key has (latency_key_each()) */
 };
@@ -66,8 +67,8 @@ uint32_t trace_kinds_of_screen(void);
 /* Returns the kinds that a recorder has even if nobody asked for them. */
 uint32_t trace_kinds_recorded(void);
 /* Returns all probe groups that these kinds need. */
-unsigned int trace_groups_of(uint32_t kinds);
-unsigned int trace_more_groups_of(uint32_t kinds);
+uint64_t trace_groups_of(uint32_t kinds);
+uint64_t trace_more_groups_of(uint32_t kinds);
 /* Returns all facts that samples must have for these kinds. */
 uint64_t trace_needs_of(uint32_t kinds);
 /* Adds what --list prints of the kinds. */

@@ -44,12 +44,12 @@ struct kernel_options {
 	int64_t threads_max; /* records in the map; 0: 1.5 times the number of threads now, at least
 				16384 */
 	int64_t rate_hz;
-	unsigned int groups;	/* bits 1 << GROUP_x */
+	uint64_t groups;	/* GROUP_BIT()s */
 	unsigned int parts;	/* bits 1 << PART_x */
 	uint32_t latency_kinds; /* bits 1 << LATENCY_x of --trace */
 	uint64_t slower_ns; /* threshold of --slower: events as long are reported singly; 0: none */
 	const char *trace_pids, *trace_tids; /* traced ids, as in struct program_knobs */
-	unsigned int latency_groups;	     /* probe groups that latency_kinds need */
+	uint64_t latency_groups;	     /* probe groups that latency_kinds need */
 	struct trace_calls trace_calls;
 	const struct own_probes *own;		 /* the user's own probes; NULL: none */
 	bool process_totals;			 /* forks, execs and exits are counted, too */

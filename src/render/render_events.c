@@ -196,7 +196,7 @@ static int events_collect(void *state, struct report *report, bool all)
 	if (events->sums_to)
 		needs |= distribution_table_needs(events->sums_to);
 	if (report->source->host)
-		report->source->host->events(report->source, needs, event_take, events);
+		report->source->host->events(report->source, all, needs, event_take, events);
 	report_miss(report, "single events dropped: more than tsnap keeps", events->list.refused);
 	events->list.refused = 0;
 	if (!events_only(report))

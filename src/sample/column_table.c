@@ -96,13 +96,21 @@ static struct column columns[] = {
 	 KIND_TEXT, ROLE_KEY, 0, 6, AT(event.side)},
 	{"local", "LOCAL", "with --trace connections: end on this host, address and port",
 	 KIND_TEXT, ROLE_KEY, 0, 20, AT(event.local)},
-	{"server", "SERVER", "with --trace connections: end that was connected to", KIND_TEXT,
-	 ROLE_KEY, 0, 20, AT(event.server)},
+	{"server", "SERVER",
+	 "with --trace connections: end that was connected to; with --trace dns: DNS server",
+	 KIND_TEXT, ROLE_KEY, 0, 20, AT(event.server)},
+	{"qname", "QNAME", "with --trace dns: name that was asked for", KIND_TEXT, ROLE_KEY, 0, 30,
+	 AT(event.qname)},
+	{"qtype", "QTYPE", "with --trace dns: type of record that was asked for", KIND_TEXT,
+	 ROLE_KEY, 0, 6, AT(event.qtype)},
+	{"rcode", "RCODE", "with --trace dns: response code, as NOERROR, NXDOMAIN or SERVFAIL",
+	 KIND_TEXT, ROLE_KEY, 0, 8, AT(event.rcode)},
 	{"outcome", "OUTCOME",
 	 "with --trace connections: closed, reset, aborted, timed out, failed or abandoned; with "
 	 "--trace incidents: killed, core dumped, oom killed, exit and its status, stuck in D or "
 	 "on a file, and "
-	 "of control groups: fork refused, out of memory",
+	 "of control groups: fork refused, out of memory; with --trace dns: answered, truncated, "
+	 "unreachable, no answer, or pending",
 	 KIND_TEXT, ROLE_KEY, 0, 9, AT(event.outcome)},
 	{"value", "VALUE", "with --probe: text (str) or number (hex) by which events are counted",
 	 KIND_TEXT, ROLE_KEY, 0, 20, AT(event.value)},

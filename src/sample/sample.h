@@ -114,7 +114,8 @@ struct sample_event {
 	int64_t sent, received, connect_ns, retransmits;
 	/* of a process that ended by a signal */
 	const char *signal, *sender_comm;
-	const char *value; /* by which --probe counts: "SELECT 1", "0x7f" */
+	const char *qname, *qtype, *rcode; /* of a DNS query */
+	const char *value;		   /* by which --probe counts: "SELECT 1", "0x7f" */
 	int64_t sender_pid;
 };
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SELF_PROGRAMS_MAX 34
+#define SELF_PROGRAMS_MAX 36
 #define SELF_MAPS_MAX 40
 
 /* Costs of a BPF program. Names are static words of the probe table. */

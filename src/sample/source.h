@@ -261,8 +261,10 @@ struct host_source {
 	int (*traced)(struct source *source, bool all, uint64_t needs, trace_callback *take,
 		      void *to, struct error *e);
 	/* Delivers the single events since the last call that no filter refuses; called after every
-	 * scan. needs: NEED_* of who. */
-	void (*events)(struct source *source, uint64_t needs, event_callback *take, void *to);
+	 * scan. all: also those that have not ended, as queries without an answer. needs: NEED_* of
+	 * who. */
+	void (*events)(struct source *source, bool all, uint64_t needs, event_callback *take,
+		       void *to);
 	/* Delivers the wake-ups since the last call that ended waits which scans have seen, if
 	 * NEED_PATH was requested. Returns the monotonic time until which none is missing. */
 	int64_t (*wakeups)(struct source *source, wake_callback *take, void *to);

@@ -43,6 +43,7 @@ import case_cost  # noqa: F401
 import case_cpu  # noqa: F401
 import case_critical_path  # noqa: F401
 import case_dns  # noqa: F401
+import case_dns_queries  # noqa: F401
 import case_exec  # noqa: F401
 import case_faults  # noqa: F401
 import case_findings  # noqa: F401

@@ -20,16 +20,17 @@ const struct plan_kind plan_kinds[] = {
 	 false},
 	{"raw tracepoints", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_LOOK, true, 0, false},
 	{"raw tracepoints, the first", 1u << PROBE_RAW_TRACEPOINT, false,
-	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE, false},
+	 GROUP_BIT(GROUP_BLOCK_QUEUE) | GROUP_BIT(GROUP_BLOCK_ISSUE), false},
 	{"raw tracepoints, before 5.9", 1u << PROBE_RAW_TRACEPOINT | 1u << PROBE_KPROBE, true,
-	 1u << GROUP_BLOCK_QUEUE | 1u << GROUP_BLOCK_ISSUE | 1u << GROUP_BLOCK_MERGE, false},
+	 GROUP_BIT(GROUP_BLOCK_QUEUE) | GROUP_BIT(GROUP_BLOCK_ISSUE) | GROUP_BIT(GROUP_BLOCK_MERGE),
+	 false},
 	{"tracepoints", 1u << PROBE_TRACEPOINT | 1u << PROBE_PERF_CLOCK, false, 0, false},
 	{"typed tracepoints, quotas",
 	 1u << PROBE_TYPED_TRACEPOINT | 1u << PROBE_LOOK | 1u << PROBE_KPROBE, false,
-	 1u << GROUP_SWITCH | 1u << GROUP_THROTTLE | 1u << GROUP_UNTHROTTLE, false},
-	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false, ~(1u << GROUP_BLOCK_MERGE),
-	 false},
-	{"kprobes, before 3.19", 1u << PROBE_KPROBE, true, 1u << GROUP_SWITCH, true},
+	 GROUP_BIT(GROUP_SWITCH) | GROUP_BIT(GROUP_THROTTLE) | GROUP_BIT(GROUP_UNTHROTTLE), false},
+	{"kprobes", 1u << PROBE_KPROBE | 1u << PROBE_PERF_CLOCK, false,
+	 ~GROUP_BIT(GROUP_BLOCK_MERGE), false},
+	{"kprobes, before 3.19", 1u << PROBE_KPROBE, true, GROUP_BIT(GROUP_SWITCH), true},
 };
 
 const size_t plan_kind_count = sizeof(plan_kinds) / sizeof(plan_kinds[0]);
@@ -131,6 +132,8 @@ const struct knob_choice knob_choices[] = {
 	{TRACE | READ_INTO_MAP, 1u << LATENCY_INCIDENTS},
 	{TRACE, 1u << LATENCY_IRQ},
 	{TRACE | READ_INTO_MAP, 1u << LATENCY_IRQ},
+	{TRACE, 1u << LATENCY_DNS},
+	{TRACE | READ_INTO_MAP, 1u << LATENCY_DNS},
 	{NEW_KERNEL | WAKES, 0},
 	{NEW_KERNEL | PIDS | WAKES, 0},
 };

@@ -17,10 +17,10 @@
 /* Rows of a plan: for each group one of these kinds, or none. */
 struct plan_kind {
 	const char *name;
-	unsigned int kinds;  /* bits 1 << PROBE_x */
-	bool last;	     /* uses the last of several rows of a kind, not the first */
-	unsigned int groups; /* only these groups, bits 1 << GROUP_x; 0: all */
-	bool old;	     /* only old kernels have it: see plan_is_old() */
+	unsigned int kinds; /* bits 1 << PROBE_x */
+	bool last;	    /* uses the last of several rows of a kind, not the first */
+	uint64_t groups;    /* only these groups, GROUP_BIT()s; 0: all */
+	bool old;	    /* only old kernels have it: see plan_is_old() */
 };
 
 extern const struct plan_kind plan_kinds[];

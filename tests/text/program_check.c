@@ -75,6 +75,13 @@ static bool is_user_stack(int64_t at)
 	return at == 4 || at == 8 || (at % 32 == 0 && at < EXEC_ARGUMENT_BYTES);
 }
 
+/* True if a packet is read there: after an IPv6 header, and that of a fragment, or a piece of a
+ * message of DNS after a UDP header. */
+static bool is_packet(int64_t at)
+{
+	return at == 40 || at == 48 || (at % 32 == 8 && at < 8 + DNS_BYTES);
+}
+
 static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
 			const char *program, struct fields_seen *seen)
 {
@@ -82,7 +89,8 @@ static void reads_check(const struct instruction_needs *needs, const struct fiel
 		/* 0: a string that was passed to the probe */
 		bool known = is_registers(needs->reads[i]) ||
 			     is_handed_registers(needs->reads[i]) ||
-			     is_user_stack(needs->reads[i]) || !needs->reads[i];
+			     is_user_stack(needs->reads[i]) || is_packet(needs->reads[i]) ||
+			     !needs->reads[i];
 
 		for (size_t f = 0; f < field_count; f++) {
 			if (!field_there(layout, f) || needs->reads[i] != read_offset(layout, f))

@@ -65,9 +65,9 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	char words[PLAN_WORDS_SIZE], name[PROGRAM_NAME_SIZE], plan_name[PLAN_NAME_SIZE];
 	void *module;
 
-	/* tsnap refuses --trace connections there */
+	/* tsnap refuses --trace connections and dns there */
 	if (!field_sets_there(layout, FIELDS_SOCKET))
-		knobs->latency_kinds &= ~(1u << LATENCY_CONNECTIONS);
+		knobs->latency_kinds &= ~(1u << LATENCY_CONNECTIONS | 1u << LATENCY_DNS);
 	plan_words(kind, knobs, words);
 	plan_choose(kind, knobs, &plan);
 	program_text_write(&plan, layout, knobs, &text);
@@ -101,7 +101,8 @@ static bool field_unused(const struct field_layout *layout, size_t field)
 	const bool of_queue = field_there(layout, field_index("request_queue", "disk"));
 
 	return !field_there(layout, field) ||
-	       !field_sets_there(layout, field_rows[field].sets & (FIELDS_QUOTA | FIELDS_SOCKET)) ||
+	       !field_sets_there(layout, field_rows[field].sets &
+						 (FIELDS_QUOTA | FIELDS_SOCKET | FIELDS_PACKET)) ||
 	       field == field_index("request", of_queue ? "rq_disk" : "q");
 }
 

@@ -24,7 +24,7 @@ static bool has_no_waking(void *of, const struct probe_row *row)
 }
 
 #define BIT(feature) (1u << (feature))
-#define ALL_GROUPS ((unsigned int)((UINT64_C(1) << GROUP_COUNT) - 1))
+#define ALL_GROUPS (GROUP_BIT(GROUP_COUNT) - 1)
 
 static void facts_have_names(void **state)
 {
@@ -158,7 +158,7 @@ static void plan_keeps_to_needs(void **state)
 	assert_int_equal(probe_plan_make(0, has_bits, &all, &plan, &e), 0);
 	assert_non_null(plan.chosen[GROUP_SWITCH]); /* always required */
 	assert_null(plan.chosen[GROUP_WAKE]);
-	assert_int_equal(probe_plan_make(1u << GROUP_WAKE, has_bits, &all, &plan, &e), 0);
+	assert_int_equal(probe_plan_make(GROUP_BIT(GROUP_WAKE), has_bits, &all, &plan, &e), 0);
 	assert_non_null(plan.chosen[GROUP_WAKE]);
 }
 

@@ -208,24 +208,27 @@ static void parts_follow_needs(void **state)
 /* Records are right whatever is requested; names change only for needs that read them. */
 static void groups_follow_needs(void **state)
 {
-	const unsigned int always = BIT(GROUP_SWITCH) | BIT(GROUP_WAKE) | BIT(GROUP_NEW) |
-				    BIT(GROUP_EXEC) | BIT(GROUP_EXIT) | BIT(GROUP_CLOCK);
+	const uint64_t always = GROUP_BIT(GROUP_SWITCH) | GROUP_BIT(GROUP_WAKE) |
+				GROUP_BIT(GROUP_NEW) | GROUP_BIT(GROUP_EXEC) |
+				GROUP_BIT(GROUP_EXIT) | GROUP_BIT(GROUP_CLOCK);
 
 	assert_int_equal(live_groups_of(0), always);
 	assert_int_equal(live_groups_of(NEED_TOTALS | NEED_WAKER), always);
-	assert_int_equal(live_groups_of(NEED_SYSCALL), always | BIT(GROUP_REQUEST));
-	assert_int_equal(live_groups_of(NEED_COMM), always | BIT(GROUP_NAME));
-	assert_int_equal(live_groups_of(NEED_EXE), always | BIT(GROUP_NAME));
+	assert_int_equal(live_groups_of(NEED_SYSCALL), always | GROUP_BIT(GROUP_REQUEST));
+	assert_int_equal(live_groups_of(NEED_COMM), always | GROUP_BIT(GROUP_NAME));
+	assert_int_equal(live_groups_of(NEED_EXE), always | GROUP_BIT(GROUP_NAME));
 	assert_int_equal(live_groups_of(NEED_USTACK),
-			 always | BIT(GROUP_REQUEST) | BIT(GROUP_STACK));
-	assert_int_equal(live_groups_of(NEED_BLOCK), always | BIT(GROUP_BLOCK_QUEUE) |
-							     BIT(GROUP_BLOCK_ISSUE) |
-							     BIT(GROUP_BLOCK_DONE));
+			 always | GROUP_BIT(GROUP_REQUEST) | GROUP_BIT(GROUP_STACK));
+	assert_int_equal(live_groups_of(NEED_BLOCK), always | GROUP_BIT(GROUP_BLOCK_QUEUE) |
+							     GROUP_BIT(GROUP_BLOCK_ISSUE) |
+							     GROUP_BIT(GROUP_BLOCK_DONE));
 	assert_int_equal(live_groups_of(UINT64_MAX),
-			 (BIT(GROUP_OWN) - 1) &
-				 ~(BIT(GROUP_RETURN) | BIT(GROUP_BLOCK_MERGE) |
-				   BIT(GROUP_THROTTLE) | BIT(GROUP_UNTHROTTLE) |
-				   BIT(GROUP_CONNECTION) | BIT(GROUP_SIGNAL) | BIT(GROUP_END)));
+			 (GROUP_BIT(GROUP_OWN) - 1) &
+				 ~(GROUP_BIT(GROUP_RETURN) | GROUP_BIT(GROUP_BLOCK_MERGE) |
+				   GROUP_BIT(GROUP_THROTTLE) | GROUP_BIT(GROUP_UNTHROTTLE) |
+				   GROUP_BIT(GROUP_CONNECTION) | GROUP_BIT(GROUP_SIGNAL) |
+				   GROUP_BIT(GROUP_END) | GROUP_BIT(GROUP_PACKET_SENT) |
+				   GROUP_BIT(GROUP_PACKET_RECEIVED)));
 	/* columns that show a name, or what is looked up and kept */
 	for (size_t i = 0; i < sample_column_count; i++) {
 		const struct column *column = &sample_columns[i];
@@ -240,7 +243,7 @@ static void groups_follow_needs(void **state)
 
 		if (text)
 			assert_true(live_groups_of(sample_needs_close(column->needs)) &
-				    BIT(GROUP_NAME));
+				    GROUP_BIT(GROUP_NAME));
 	}
 }
 

@@ -160,6 +160,10 @@ void live_describe(struct source *source, struct source_status *status)
 			status,
 			"single events lost: more than tsnap read in time (use a higher -F)",
 			kernel->events.lost_count);
+	if (live->queries.refused)
+		source_status_miss(status,
+				   "DNS queries (more than tsnap keeps until they are answered)",
+				   live->queries.refused);
 	if (live->context.wants.needs & NEED_PATH)
 		source_status_miss(
 			status,
@@ -182,7 +186,7 @@ void live_describe(struct source *source, struct source_status *status)
 }
 
 void live_chosen_describe(const struct live_config *config, const struct kernel *kernel,
-			  unsigned int groups, struct text *to)
+			  uint64_t groups, struct text *to)
 {
 	if (kernel->share.directory.name[0])
 		text_add_format(to, "%s '%s'\n", config->attach ? "attached to" : "sharing as",

@@ -5,6 +5,8 @@
 #ifndef TSNAP_LIVE_LIVE_DESCRIBE_H
 #define TSNAP_LIVE_LIVE_DESCRIBE_H
 
+#include <stdint.h>
+
 struct kernel;
 struct live_config;
 struct source;
@@ -14,9 +16,9 @@ struct text;
 /* Implements describe of struct source. */
 void live_describe(struct source *source, struct source_status *status);
 
-/* Adds which kernel types and probes were chosen. groups: bits 1 << GROUP_x of the probe groups
+/* Adds which kernel types and probes were chosen. groups: GROUP_BIT()s of the probe groups
  * that were requested. */
 void live_chosen_describe(const struct live_config *config, const struct kernel *kernel,
-			  unsigned int groups, struct text *to);
+			  uint64_t groups, struct text *to);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/priority.h"
 #include "live/context/live_context.h"
 #include "live/scan/episodes.h"
+#include "live/scan/live_dns.h"
 #include "maps/kernel.h"
 #include "parser/parser.h"
 #include "live/sampler/sampler.h"
@@ -98,6 +99,7 @@ struct live {
 	struct live_held held;
 	bool own_begun; /* true: counted among the users of own probes */
 	struct cgroup_events cgroup_events;
+	struct dns_queries queries; /* of --trace dns */
 	struct live_accounts accounts;
 	struct live_growth growth;
 	struct live_self self;

@@ -80,6 +80,9 @@ static uint64_t expression_column_needs(const struct column *column)
 	case offsetof(struct sample, event.side):
 	case offsetof(struct sample, event.local):
 	case offsetof(struct sample, event.server):
+	case offsetof(struct sample, event.qname):
+	case offsetof(struct sample, event.qtype):
+	case offsetof(struct sample, event.rcode):
 	case offsetof(struct sample, event.value):
 	case offsetof(struct sample, event.signal):
 	case offsetof(struct sample, event.sender_pid):
