@@ -27,9 +27,10 @@
 #define PROTOCOL_UDP 17
 #define PROTOCOL_FRAGMENT 44 /* header of IPv6 */
 #define PROTOCOL_ICMP6 58
+#define IP6_BYTES 40
+#define FRAGMENT_BYTES 8
 #define ICMP_IS_UNREACHABLE 3
 #define ICMP6_IS_UNREACHABLE 1
-#define ICMP_BYTES 8
 #define FAMILY_IS_INET 2
 #define FAMILY_IS_INET6 10
 #define DEVICE_LOOPBACK 8 /* IFF_LOOPBACK */
@@ -38,12 +39,13 @@ struct udp_head {
 	__u16 source, destination, bytes, sum;
 };
 
-/* Reads the header at *at, which then is the address of what follows it. Returns the protocol of
- * that; 0: neither UDP nor ICMP, or a later fragment. The bytes read may go beyond a short packet,
- * but are then those of struct skb_shared_info. */
-static inline __u32 ip_read(__u64 *at, __u32 *source, __u32 *destination, __u16 *family)
+/* Reads the header at *at, which then is the address of what follows it, and the 8 bytes there.
+ * Returns the protocol of that; 0: neither UDP nor ICMP, or a later fragment. The bytes read may go
+ * beyond a short packet, but are then those of struct skb_shared_info. */
+static inline __u32 ip_read(__u64 *at, __u32 *source, __u32 *destination, __u16 *family,
+			    struct udp_head *follows)
 {
-	__u32 head[10] = {};
+	__u32 head[12] = {};
 	__u8 *bytes = (__u8 *)head;
 	__u32 version, protocol;
 
@@ -59,20 +61,25 @@ static inline __u32 ip_read(__u64 *at, __u32 *source, __u32 *destination, __u16 
 		source[0] = head[3];
 		destination[0] = head[4];
 		*at += (bytes[0] & 15) * 4;
+		if ((bytes[0] & 15) == 5)
+			__builtin_memcpy(follows, &head[5], sizeof(*follows));
+		else
+			bpf_probe_read_kernel(follows, sizeof(*follows), (void *)*at);
 		return protocol;
 	}
 	if (version != 6)
 		return 0;
 	protocol = bytes[6];
-	*at += sizeof(head);
-	if (protocol == PROTOCOL_FRAGMENT) {
-		__u8 fragment[8] = {};
-
-		bpf_probe_read_kernel(fragment, sizeof(fragment), (void *)*at);
-		if (fragment[2] || fragment[3] & 0xf8)
+	*at += IP6_BYTES;
+	if (protocol != PROTOCOL_FRAGMENT) {
+		__builtin_memcpy(follows, &head[10], sizeof(*follows));
+	} else {
+		bytes = (__u8 *)&head[10];
+		if (bytes[2] || bytes[3] & 0xf8)
 			return 0;
-		protocol = fragment[0];
-		*at += sizeof(fragment);
+		protocol = bytes[0];
+		*at += FRAGMENT_BYTES;
+		bpf_probe_read_kernel(follows, sizeof(*follows), (void *)*at);
 	}
 	if (protocol != PROTOCOL_UDP && protocol != PROTOCOL_ICMP6)
 		return 0;
@@ -80,6 +87,13 @@ static inline __u32 ip_read(__u64 *at, __u32 *source, __u32 *destination, __u16 
 	__builtin_memcpy(source, &head[2], 16);
 	__builtin_memcpy(destination, &head[6], 16);
 	return protocol;
+}
+
+static inline int is_loopback(__u32 *address, __u16 family)
+{
+	if (family == FAMILY_IS_INET)
+		return (address[0] & 0xff) == 127;
+	return !(address[0] | address[1] | address[2]) && address[3] == 1u << 24;
 }
 
 static inline int port_is_of_dns(__u16 port)
@@ -173,22 +187,30 @@ static inline int dns_own(struct latency_key *key, __u64 socket)
 	return 1;
 }
 
-static inline void dns_sent(struct sk_buff *packet)
+/* typed: the packet is of a typed tracepoint. */
+static inline void dns_sent(struct sk_buff *packet, int typed)
 {
 	struct dns_message message = {.kind = DNS_QUERY};
 	struct latency_key key = {};
 	struct sock_common *socket = 0;
 	struct udp_head udp = {};
-	__u16 network = 0, port = 0, family = 0;
-	__u64 at = 0;
+	__u64 at = 0, network = 0;
+	__u16 port = 0, family = 0;
 
-	bpf_probe_read_kernel(&at, sizeof(at), &packet->head);
-	bpf_probe_read_kernel(&network, sizeof(network), &packet->network_header);
+	if (typed) {
+		MEMBER_OF_TYPED(u64, at, packet, sk_buff, head);
+		MEMBER_OF_TYPED(u16, network, packet, sk_buff, network_header);
+	} else {
+		bpf_probe_read_kernel(&at, sizeof(at), &packet->head);
+		bpf_probe_read_kernel(&network, sizeof(__u16), &packet->network_header);
+	}
 	at += network;
-	if (ip_read(&at, message.client, message.server, &family) != PROTOCOL_UDP)
+	if (ip_read(&at, message.client, message.server, &family, &udp) != PROTOCOL_UDP)
+		return;
+	/* netfilter may have sent a query to a server on this host, or in its container */
+	if (!port_is_of_dns(udp.destination) && !is_loopback(message.server, family))
 		return;
 	bpf_probe_read_kernel(&socket, sizeof(socket), &packet->sk);
-	bpf_probe_read_kernel(&udp, sizeof(udp), (void *)at);
 	bpf_probe_read_kernel(&port, sizeof(port), &socket->skc_dport);
 	if (!socket || udp.source == PORT_MDNS || udp.source == PORT_DNS)
 		return;
@@ -213,38 +235,39 @@ static inline void dns_sent(struct sk_buff *packet)
 		dns_report(&key, &message, at + sizeof(udp), packet_end(packet));
 }
 
-static inline void dns_received(struct sk_buff *packet)
+static inline void dns_received(struct sk_buff *packet, int typed)
 {
 	struct dns_message message = {.kind = DNS_ANSWER};
 	struct latency_key key = {};
 	struct udp_head udp = {};
-	__u16 protocol = 0, family = 0;
-	__u32 found;
-	__u64 at = 0;
+	__u64 at = 0, tag = 0;
+	__u16 family = 0;
+	__u32 protocol;
 
 	/* the device's driver has gone past its own header, and not always set the network's */
-	bpf_probe_read_kernel(&at, sizeof(at), &packet->data);
-	bpf_probe_read_kernel(&protocol, sizeof(protocol), &packet->protocol);
-	if (protocol == PACKET_OF_VLAN || protocol == PACKET_OF_VLAN_OUTER)
+	if (typed) {
+		MEMBER_OF_TYPED(u64, at, packet, sk_buff, data);
+		MEMBER_OF_TYPED(u16, tag, packet, sk_buff, protocol);
+	} else {
+		bpf_probe_read_kernel(&at, sizeof(at), &packet->data);
+		bpf_probe_read_kernel(&tag, sizeof(__u16), &packet->protocol);
+	}
+	if (tag == PACKET_OF_VLAN || tag == PACKET_OF_VLAN_OUTER)
 		at += VLAN_BYTES;
-	found = ip_read(&at, message.server, message.client, &family);
-	if (!found)
+	protocol = ip_read(&at, message.server, message.client, &family, &udp);
+	if (!protocol)
 		return;
-	if (found == PROTOCOL_UDP) {
-		bpf_probe_read_kernel(&udp, sizeof(udp), (void *)at);
+	if (protocol == PROTOCOL_UDP) {
 		message.server_port = udp.source;
 		message.client_port = udp.destination;
 	} else {
-		__u8 type = 0;
-
-		bpf_probe_read_kernel(&type, sizeof(type), (void *)at);
-		if (type != (found == PROTOCOL_ICMP ? ICMP_IS_UNREACHABLE : ICMP6_IS_UNREACHABLE))
+		if (*(__u8 *)&udp !=
+		    (protocol == PROTOCOL_ICMP ? ICMP_IS_UNREACHABLE : ICMP6_IS_UNREACHABLE))
 			return;
 		/* what follows is the packet that could not be delivered */
-		at += ICMP_BYTES;
-		if (ip_read(&at, message.client, message.server, &family) != PROTOCOL_UDP)
+		at += sizeof(udp);
+		if (ip_read(&at, message.client, message.server, &family, &udp) != PROTOCOL_UDP)
 			return;
-		bpf_probe_read_kernel(&udp, sizeof(udp), (void *)at);
 		message.client_port = udp.source;
 		message.server_port = udp.destination;
 		message.kind = DNS_UNREACHABLE;

@@ -154,6 +154,27 @@ static void connections(long count)
 	}
 }
 
+/* Sends a datagram to itself over loopback, and receives it. */
+static void datagrams(long count)
+{
+	static int one = -1;
+	struct sockaddr_in at = {.sin_family = AF_INET};
+	socklen_t bytes = sizeof(at);
+	char data[64] = {0};
+
+	if (one < 0) {
+		one = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+		at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		if (bind(one, (struct sockaddr *)&at, bytes) ||
+		    getsockname(one, (struct sockaddr *)&at, &bytes) ||
+		    connect(one, (struct sockaddr *)&at, bytes))
+			die("bind");
+	}
+	for (long i = 0; i < count; i++)
+		if (send(one, data, sizeof(data), 0) < 0 || recv(one, data, sizeof(data), 0) < 0)
+			die("send");
+}
+
 /* Fails to open a file. */
 static void opens(long count)
 {
@@ -206,6 +227,7 @@ static const struct operation operations[] = {
 	{"fork",       processes,    20,    -1},
 	{"exec",       programs,     20,    -1},
 	{"connect",    connections,  100,   -1},
+	{"datagram",   datagrams,    1000,  -1},
 	{"open",       opens,        1000,  -1},
 	{"call",       calls,        100,   -1},
 };

@@ -10,7 +10,7 @@ Trace = collections.namedtuple("Trace", "args aim")
 # words: the operation that is repeated; events: those of the empty programs; clocked: those of programs that only read the clock
 Load = collections.namedtuple("Load", "words events clocked traces")
 
-KINDS = "runq,offcpu,block,blockq,syscalls,exec,connections,opens,opened,incidents,work,irq"
+KINDS = "runq,offcpu,block,blockq,syscalls,exec,connections,opens,opened,incidents,work,irq,dns"
 THREADS = 20000
 LOADS = {
     "pipe_same": Load(OPERATIONS["pipe_same"], "sched_switch sched_waking", "clock:sched_switch clock:sched_waking",
@@ -22,6 +22,7 @@ LOADS = {
     "exec": Load("spawn a program, exit, wait", "sched_process_exec task_rename", "", (Trace("--trace exec", None),)),
     "connect": Load("connect, accept and close over loopback", "inet_sock_set_state sys_exit", "",
                     (Trace("--trace connections", None), Trace("--trace connections --csv", None))),
+    "datagram": Load("send a datagram over loopback, receive it", "net_dev_queue netif_receive_skb", "", (Trace("--trace dns", None),)),
     "open": Load("an open that fails", "sys_enter sys_exit", "", (Trace("--trace opens", None), Trace("--trace syscalls", None))),
 }
 

@@ -180,7 +180,7 @@ static void unread_answers(void **state)
 	assert_false(dns_join(&queries, &message, &whole));
 }
 
-/* mDNS, asked from a port of the asker's own. */
+/* mDNS, asked from a port of the client's own. */
 static void anyone_answers_multicast(void **state)
 {
 	ask(1, "224.0.0.251", 10 * MS);
