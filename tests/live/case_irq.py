@@ -67,7 +67,9 @@ def interrupts_as_events(ctx):
     text = report.out.decode()
     exact = sum(float(total) * UNITS[unit] for total, unit in re.findall(r"^ *\d+ +([\d.]+) (us|ms|s) .*softirq NET_RX", text, re.M))
     sampled = sum(map(float, re.findall(r"^ *[\d.]+ +([\d.]+) +[\d.]+% .*softirq NET_RX +ON", text, re.M)))
-    check(exact > 0.05 and 0.6 * exact < sampled < 1.6 * exact, "NET_RX had CPUs for %.2f s, samples say %.2f", exact, sampled)
+    # before 5.5 a scan has no time of its own: it never comes within an interrupt of its own CPU
+    least = 0.6 if KERNEL >= (5, 5) else 0.1
+    check(exact > 0.05 and least * exact < sampled < 1.6 * exact, "NET_RX had CPUs for %.2f s, samples say %.2f", exact, sampled)
     head = text.split("\n\n")[0]
     told = re.search(r"Taken from CPUs: .*softirq ([\d.]+) s", head)
     check(told and float(told.group(1)) > 0.7 * exact and "by tick" not in head, "NET_RX had CPUs for %.2f s, the head: %s", exact, head)

@@ -322,7 +322,8 @@ static void scan_time_take(struct capturer *capturer, int64_t tick_ns)
 
 	if (!scan_time_end(&capturer->wants.kernel->scan_time, &capturer->moved)) {
 		capturer->moved_count += capturer->wants.kernel->scan_time.rings != NULL;
-		if (capture->irqs) /* they are of the tick */
+		/* without rings they are not of the tick, but of now */
+		if (capture->irqs && capturer->wants.kernel->scan_time.rings)
 			memset(capture->irqs, 0,
 			       (size_t)capturer->wants.kernel->host.cpus_possible *
 				       sizeof(*capture->irqs));
