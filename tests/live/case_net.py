@@ -40,7 +40,10 @@ def delay(one, other):
             heapq.heappush(waiting, (time.monotonic() + DELAY_S, other if fd == one else one, os.read(fd, 65536)))
         while waiting and waiting[0][0] <= time.monotonic():
             _, to, packet = heapq.heappop(waiting)
-            os.write(to, packet)
+            try:
+                os.write(to, packet)
+            except OSError:  # it is not up yet: the other one has sent for IPv6
+                pass
 
 def listener(port, backlog=64):
     server = socket.socket()
