@@ -333,11 +333,12 @@ def traced_report(ctx, pid, kinds):
 PROBES_OF = {"block": ("block queue", "block issue", "block done"), "blockq": ("block queue", "block issue", "block done"),
              "syscalls": ("call", "return"), "opens": ("call", "return"), "opened": ("call", "return"),
              "exec": ("exec", "rename"), "connections": ("connection", "return"), "incidents": ("end",),
-             "irq": ("hardirq", "hardirq end", "softirq", "softirq end")}
+             "irq": ("hardirq", "hardirq end", "softirq", "softirq end"), "dns": ("packet sent", "packet received")}
 
 
-# Kinds without events of the shell: it is idle in no call (case_work), and no interrupt is a thread's (case_irq).
-ALIEN = {"work", "irq"}
+# Kinds without events of the shell: it is idle in no call (case_work), no interrupt is a thread's (case_irq), and it asks for no
+# name (case_dns_queries).
+ALIEN = {"work", "irq", "dns"}
 
 
 def kinds_refused(ctx, kinds):
