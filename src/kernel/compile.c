@@ -91,11 +91,11 @@ static int child_message_receive(int socket, struct child_message *message, int 
 
 /* --- work of the child */
 
-/* Returns the sets of fields that the plan's programs read; without a plan all, for an offsets
- * file. */
+/* Returns the sets of fields that the plan's programs read, and those by which tsnap finds locks
+ * itself; without a plan all, for an offsets file. */
 static unsigned int fields_wanted(const struct probe_plan *plan)
 {
-	unsigned int sets = plan ? 0 : FIELDS_ALL;
+	unsigned int sets = plan ? FIELDS_LOCK : FIELDS_ALL;
 
 	for (int group = 0; plan && group < GROUP_COUNT; group++) {
 		const unsigned int fields = probe_group_rows[group].fields;
@@ -113,8 +113,9 @@ static unsigned int fields_wanted(const struct probe_plan *plan)
 static int fields_check(const struct compile_request *request, const struct field_layout *layout,
 			struct error *e)
 {
-	/* programs do less without the fields of these */
-	const unsigned int wanted = fields_wanted(request->plan) & ~(FIELDS_QUOTA | FIELDS_END);
+	/* programs, or tsnap, do less without the fields of these */
+	const unsigned int wanted = fields_wanted(request->plan) &
+				    ~(FIELDS_QUOTA | FIELDS_END | FIELDS_LOCK);
 
 	if (!request->plan || field_sets_there(layout, wanted))
 		return 0;

@@ -7,6 +7,7 @@
 #include "kernel/host.h"
 #include "kernel/kernel_event.h"
 #include "kernel/kernel_lock.h"
+#include "kernel/kernel_memory.h"
 #include "kernel/lock_search.h"
 #include "kernel/task_query.h"
 #include "kernel/own_switch.h"
@@ -533,6 +534,17 @@ static int try_lock_search(char *why)
 	return 0;
 }
 
+static int try_lock_faults(char *why)
+{
+	struct kernel_memory *memory;
+	int result = kernel_memory_open(&memory, true);
+
+	if (result)
+		return said(why, result, "running a program by page faults of this thread");
+	kernel_memory_close(memory);
+	return 0;
+}
+
 static int try_file(const char *path, char *why)
 {
 	if (!access(path, R_OK))
@@ -663,8 +675,13 @@ const struct feature_row feature_rows[FEATURE_COUNT] = {
 	[FEATURE_LOCK_SEARCH] =
 		{"lock_search",
 		 "which lock of the kernel a thread waits for, by its kernel stack (needs btf)",
-		 FEATURE_SINCE(5, 10), NEEDS(BTF), NULL, try_lock_search,
-		 "holders of kernel locks"},
+		 FEATURE_SINCE(5, 10), NEEDS(BTF), "not needed where there is lock_faults",
+		 try_lock_search, NULL},
+	[FEATURE_LOCK_FAULTS] =
+		{"lock_faults",
+		 "the same by programs that page faults of tsnap run (not needed with lock_search)",
+		 FEATURE_SINCE(4, 9), 0, "sysctl kernel.perf_event_paranoid=1, or run as root",
+		 try_lock_faults, "holders of kernel locks", NEEDS(LOCK_SEARCH)},
 	[FEATURE_BTF] = {"btf", "the kernel's own type information", FEATURE_SINCE(5, 2), 0, NULL,
 			 try_btf, NULL},
 	[FEATURE_KHEADERS] =

@@ -39,6 +39,7 @@ enum feature {
 	FEATURE_BLOCK_QUEUE_ARGUMENT,
 	FEATURE_KERNEL_LOCKS,
 	FEATURE_LOCK_SEARCH,
+	FEATURE_LOCK_FAULTS,
 	FEATURE_BTF,
 	FEATURE_KHEADERS,
 	FEATURE_UNWINDER,
@@ -58,6 +59,7 @@ struct feature_row {
 	 * more than errno. */
 	int (*try)(char *why);
 	const char *lacks; /* what tsnap does not offer without it; NULL: another way does */
+	uint32_t instead;  /* bits of features of which one is as good; 0: none */
 };
 
 extern const struct feature_row feature_rows[FEATURE_COUNT];

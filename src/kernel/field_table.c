@@ -23,12 +23,29 @@ const struct field_row field_rows[] = {
 	{"task_struct", {"thread_pid", "pids"}, "struct pid *", "", 8, 0},
 	{"task_struct", {"sched_task_group"}, "struct task_group *", "", 8, FIELDS_QUOTA},
 	{"task_struct", {"prio"}, "int", "", 4, FIELDS_QUOTA},
-	{"task_struct", {"files"}, "struct files_struct *", "", 8, FIELDS_SOCKET | FIELDS_PACKET},
+	{"task_struct",
+	 {"files"},
+	 "struct files_struct *",
+	 "",
+	 8,
+	 FIELDS_SOCKET | FIELDS_PACKET | FIELDS_LOCK},
+	{"task_struct", {"on_cpu"}, "int", "", 4, FIELDS_LOCK},
+	{"task_struct", {"nivcsw"}, "unsigned long", "", 8, FIELDS_LOCK},
+	{"task_struct", {"thread"}, "char ", "[0]", 0, FIELDS_LOCK},
 	{"task_struct", {"exit_code"}, "int", "", 4, FIELDS_END},
 	{"task_struct", {"signal"}, "struct signal_struct *", "", 8, FIELDS_END},
 	{"cred", {"euid"}, "unsigned int", "", 4, 0},
 	{"pid", {"level"}, "unsigned int", "", 4, 0},
 	{"pid", {"numbers"}, "char ", "[0]", 0, 0},
+	{"pid", {"tasks"}, "void *", "", 8, FIELDS_LOCK},
+	{"thread_struct", {"sp", "cpu_context"}, "unsigned long", "", 8, FIELDS_LOCK},
+	{"mutex", {"wait_list"}, "char ", "[16]", 16, FIELDS_LOCK},
+	{"mutex", {"owner"}, "unsigned long", "", 8, FIELDS_LOCK},
+	{"mutex", {"count"}, "int", "", 4, FIELDS_LOCK}, /* until 4.9 */
+	{"rw_semaphore", {"wait_list"}, "char ", "[16]", 16, FIELDS_LOCK},
+	{"rw_semaphore", {"owner"}, "unsigned long", "", 8, FIELDS_LOCK},
+	{"rw_semaphore", {"count"}, "long", "", 8, FIELDS_LOCK},
+	{"semaphore", {"wait_list"}, "char ", "[16]", 16, FIELDS_LOCK},
 	{"signal_struct", {"live"}, "int", "", 4, FIELDS_END},
 	{"signal_struct", {"oom_mm"}, "struct mm_struct *", "", 8, FIELDS_END}, /* 4.9 */
 	{"request", {"q"}, "struct request_queue *", "", 8, FIELDS_BLOCK},
@@ -39,8 +56,13 @@ const struct field_row field_rows[] = {
 	{"gendisk", {"major"}, "int", "", 4, FIELDS_BLOCK},
 	{"gendisk", {"first_minor"}, "int", "", 4, FIELDS_BLOCK},
 	{"rq", {"cpu"}, "int", "", 4, FIELDS_QUOTA}, /* no header has it */
-	{"files_struct", {"fdt"}, "struct fdtable *", "", 8, FIELDS_SOCKET | FIELDS_PACKET},
-	{"fdtable", {"fd"}, "struct file **", "", 8, FIELDS_SOCKET | FIELDS_PACKET},
+	{"files_struct",
+	 {"fdt"},
+	 "struct fdtable *",
+	 "",
+	 8,
+	 FIELDS_SOCKET | FIELDS_PACKET | FIELDS_LOCK},
+	{"fdtable", {"fd"}, "struct file **", "", 8, FIELDS_SOCKET | FIELDS_PACKET | FIELDS_LOCK},
 	{"file", {"private_data"}, "void *", "", 8, FIELDS_SOCKET | FIELDS_PACKET},
 	{"socket", {"sk"}, "struct sock *", "", 8, FIELDS_SOCKET | FIELDS_PACKET},
 	{"sock_common", {"skc_daddr"}, "unsigned int", "", 4, FIELDS_SOCKET | FIELDS_PACKET},
@@ -90,6 +112,13 @@ bool field_there(const struct field_layout *layout, size_t field)
 	return !sets || (layout->sets & sets && !layout->lacking[field]);
 }
 
+int field_offset_find(const struct field_layout *layout, const char *of, const char *name)
+{
+	const size_t field = field_index(of, name);
+
+	return field_there(layout, field) ? (int)layout->offset[field] : -1;
+}
+
 bool field_sets_there(const struct field_layout *layout, unsigned int sets)
 {
 	const size_t disk = field_index("request", "rq_disk");
@@ -123,21 +152,22 @@ static int field_after(const struct field_layout *layout, const char *of, uint32
 
 static void struct_write(const struct field_layout *layout, const char *of, struct text *to)
 {
-	uint32_t at = 0;
+	uint32_t end = 0, from = 0;
 	int field;
 
 	if (field_after(layout, of, 0) < 0)
 		return;
 	text_add_format(to, "struct %s {\n", of);
-	while ((field = field_after(layout, of, at)) >= 0) {
+	while ((field = field_after(layout, of, from)) >= 0) {
 		const struct field_row *row = &field_rows[field];
 
-		if (layout->offset[field] > at)
-			text_add_format(to, "\tchar pad_%u[%u];\n", at, layout->offset[field] - at);
+		if (layout->offset[field] > end)
+			text_add_format(to, "\tchar pad_%u[%u];\n", end,
+					layout->offset[field] - end);
 		text_add_format(to, "\t%s %s%s;\n", row->type, field_name(layout, (size_t)field),
 				row->array);
-		/* nothing follows a flexible array */
-		at = layout->offset[field] + (row->bytes ? row->bytes : 1);
+		end = layout->offset[field] + row->bytes;
+		from = row->bytes ? end : end + 1;
 	}
 	text_add_string(to, "};\n");
 }

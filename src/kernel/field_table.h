@@ -19,7 +19,7 @@ struct field_row {
 	const char *names[FIELD_NAMES_MAX]; /* the member's names, newest first */
 	const char *type;		    /* type declared in the generated header */
 	const char *array;		    /* "[16]" or "" */
-	unsigned int bytes;		    /* 0: an array of any length, at the struct's end */
+	unsigned int bytes;		    /* 0: an array or a struct of any length */
 	/* Sets that the field is in: it is looked for when one of them is wanted, and may be
 	 * lacking. 0: every kernel has it, and every plan needs it. */
 	unsigned int sets;
@@ -30,9 +30,11 @@ struct field_row {
 #define FIELDS_SOCKET 4u  /* fields that connection.bpf.c reads */
 #define FIELDS_END 8u	  /* fields that incident.bpf.c reads */
 #define FIELDS_PACKET 16u /* fields that dns.bpf.c reads */
-#define FIELDS_ALL (FIELDS_BLOCK | FIELDS_QUOTA | FIELDS_SOCKET | FIELDS_END | FIELDS_PACKET)
+#define FIELDS_LOCK 32u	  /* fields that lock_search.c and task_find.c read */
+#define FIELDS_ALL \
+	(FIELDS_BLOCK | FIELDS_QUOTA | FIELDS_SOCKET | FIELDS_END | FIELDS_PACKET | FIELDS_LOCK)
 
-#define FIELD_MAX 64
+#define FIELD_MAX 80
 extern const struct field_row field_rows[];
 extern const size_t field_count; /* at most FIELD_MAX */
 
@@ -49,6 +51,8 @@ struct field_layout {
 
 /* True if the layout has the field. */
 bool field_there(const struct field_layout *layout, size_t field);
+/* Returns the offset of a field by its newest name; -1: the layout does not have it. */
+int field_offset_find(const struct field_layout *layout, const char *of, const char *name);
 /* True if all that a plan's probes need of these sets is there. */
 bool field_sets_there(const struct field_layout *layout, unsigned int sets);
 

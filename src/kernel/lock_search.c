@@ -2,10 +2,12 @@
 #include "kernel/lock_search.h"
 #include "base/index.h"
 #include "base/memory.h"
-#include "kernel/bpf_call.h"
 #include "kernel/btf_types.h"
+#include "kernel/field_table.h"
 #include "kernel/kernel_lock.h"
+#include "kernel/kernel_memory.h"
 #include "kernel/lock_symbols.h"
+#include "kernel/task_find.h"
 #include "kernel/task_query.h"
 
 #include <errno.h>
@@ -13,11 +15,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#define PEEK_WORDS 8
-#define LINKS 64      /* entries of a list that one run follows */
 #define LIST_RUNS 16  /* runs for one list: it may be longer, then its lock is not found */
 #define WAITER_TASK 2 /* the task's word in a waiter: after the two links (kernel/locking) */
 #define KINDS 3	      /* of locks whose waiters have their own structs */
@@ -27,81 +26,31 @@
 #define QUEUE_WAKE 2
 #define QUEUE_LINKS 3
 
-/* Value of the programs' map. */
-struct seen {
-	uint64_t words[PEEK_WORDS];
-	uint64_t links[LINKS];
-};
-
-/* The word that says that somebody waits (kernel/locking): the owner's of a mutex, the count of an
- * rwsem. */
+/* The word that says that somebody waits (kernel/locking): the owner's of a mutex, from 4.10 on, and
+ * the count of an rwsem, from 5.3 on. */
 #define MUTEX_WAITERS 1
 #define RWSEM_WAITERS 2
+#define RWSEM_WRITER_LOCKED 1
+#define RWSEM_READERS_SHIFT 8
+/* Owner's word of an rwsem before 5.3: it has readers; only 1 until 4.19 */
+#define RWSEM_READERS_OWN 3
 
 struct layout {
 	int waiters, owner, count; /* members of the lock; -1: it has none */
 };
 
 struct lock_search {
-	int peek, follow; /* programs */
+	struct kernel_memory *memory;
+	struct task_finder *finder; /* NULL: task_query.h finds tasks */
 	struct layout kinds[KINDS];
+	bool old_mutex; /* until 4.9: a count, and the owner's word is just its task */
+	bool old_rwsem; /* until 5.2: the count's halves are those who have it, and who waits */
 	int pid, tgid; /* of a task, one after the other */
 	/* of a percpu_rw_semaphore, from 5.7 on; head -1: not known */
 	int percpu_head, percpu_readers, percpu_writer, percpu_block;
 	struct lock_symbols symbols;
-	struct seen *seen;  /* mapped */
 	struct index heads; /* where lists of waiters may begin: to a bit for each kind */
 };
-
-#define SEEN(member) ((short)offsetof(struct seen, member))
-
-/* Loads a program that gets an address, and begins with register 6 as the map's value, and 7 as the
- * address. The caller's instructions end it. */
-#define BEGIN_(map)                                                                  \
-	BPF_LOAD_(BPF_REG_7, BPF_REG_1, 0), BPF_STORE_IMM_(BPF_REG_10, -8, 0),       \
-		BPF_MAP_(BPF_REG_1, map), BPF_STACK_(BPF_REG_2, -8),                 \
-		BPF_CALL_(BPF_FUNC_map_lookup_elem),                                 \
-		BPF_OP_(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 1, 0), BPF_EXIT_(), \
-		BPF_COPY_(BPF_REG_6, BPF_REG_0)
-/* Reads at register 7 into the map's value. */
-#define READ_(member, bytes)                                                   \
-	BPF_COPY_(BPF_REG_1, BPF_REG_6), BPF_ADD_(BPF_REG_1, SEEN(member)),    \
-		BPF_SET_(BPF_REG_2, (bytes)), BPF_COPY_(BPF_REG_3, BPF_REG_7), \
-		BPF_CALL_(BPF_FUNC_probe_read_kernel)
-#define FOLLOW_(i) READ_(links[i], 8), BPF_LOAD_(BPF_REG_7, BPF_REG_6, SEEN(links[i]))
-#define FOLLOW_8_(i)                                                                        \
-	FOLLOW_(i), FOLLOW_((i) + 1), FOLLOW_((i) + 2), FOLLOW_((i) + 3), FOLLOW_((i) + 4), \
-		FOLLOW_((i) + 5), FOLLOW_((i) + 6), FOLLOW_((i) + 7)
-#define END_() BPF_SET_(BPF_REG_0, 0), BPF_EXIT_()
-
-static int peek_load(int map)
-{
-	const struct bpf_insn program[] = {
-		BEGIN_(map),
-		READ_(words, sizeof(((struct seen *)0)->words)),
-		END_(),
-	};
-
-	return bpf_call_load_described(
-		&(struct bpf_load){.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-				   .name = "ts_lock_peek",
-				   .instructions = program,
-				   .count = sizeof(program) / sizeof(program[0])});
-}
-
-static int follow_load(int map)
-{
-	const struct bpf_insn program[] = {
-		BEGIN_(map),   FOLLOW_8_(0),  FOLLOW_8_(8),  FOLLOW_8_(16), FOLLOW_8_(24),
-		FOLLOW_8_(32), FOLLOW_8_(40), FOLLOW_8_(48), FOLLOW_8_(56), END_(),
-	};
-
-	return bpf_call_load_described(
-		&(struct bpf_load){.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-				   .name = "ts_lock_follow",
-				   .instructions = program,
-				   .count = sizeof(program) / sizeof(program[0])});
-}
 
 static bool offset_find(const struct btf_types *btf, const char *of, const char *member,
 			unsigned int bytes, int *offset)
@@ -160,26 +109,67 @@ static int layout_find(struct lock_search *search)
 	return result;
 }
 
+/* The same by the layout that the probes were compiled with. */
+static int layout_of_fields(struct lock_search *search, const struct field_layout *layout)
+{
+	static const struct {
+		const char *of;
+		int kind;
+	} rows[KINDS] = {{"mutex", KERNEL_LOCK_MUTEX},
+			 {"rw_semaphore", KERNEL_LOCK_RWSEM},
+			 {"semaphore", KERNEL_LOCK_SEMAPHORE}};
+	bool known = true;
+
+	for (int i = 0; i < KINDS; i++) {
+		struct layout *to = &search->kinds[rows[i].kind];
+
+		to->waiters = field_offset_find(layout, rows[i].of, "wait_list");
+		to->owner = to->count = -1;
+		known &= to->waiters >= 0;
+		if (rows[i].kind == KERNEL_LOCK_SEMAPHORE)
+			continue;
+		to->owner = field_offset_find(layout, rows[i].of, "owner");
+		to->count = field_offset_find(layout, rows[i].of, "count");
+	}
+	search->old_mutex = search->kinds[KERNEL_LOCK_MUTEX].count >= 0;
+	/* 5.3 has put the owner before the list, for all configurations */
+	search->old_rwsem = search->kinds[KERNEL_LOCK_RWSEM].owner < 0 ||
+			    search->kinds[KERNEL_LOCK_RWSEM].owner >
+				    search->kinds[KERNEL_LOCK_RWSEM].waiters;
+	search->percpu_head = -1;
+	search->pid = field_offset_find(layout, "task_struct", "pid");
+	search->tgid = field_offset_find(layout, "task_struct", "tgid");
+	return known && search->kinds[KERNEL_LOCK_RWSEM].count >= 0 && search->pid >= 0 &&
+			       search->tgid == search->pid + 4
+		       ? 0
+		       : -ENOENT;
+}
+
 int lock_search_open(struct lock_search **search)
 {
 	struct lock_search *opened = memory_get(sizeof(*opened));
-	int map = -1, result = task_query_has_stacks() ? layout_find(opened) : -ENOENT;
-	void *seen;
+	int result = task_query_has_stacks() ? layout_find(opened) : -ENOENT;
 
-	opened->peek = opened->follow = -1;
 	if (!result)
-		result = map = bpf_call_map_mappable(sizeof(struct seen), 1);
-	if (result >= 0)
-		result = bpf_call_map_mapped(map, sizeof(struct seen), &seen);
-	if (result >= 0) {
-		opened->seen = seen;
-		result = opened->peek = peek_load(map);
+		result = kernel_memory_open(&opened->memory, false);
+	if (result) {
+		lock_search_close(opened);
+		return result;
 	}
-	if (result >= 0)
-		result = opened->follow = follow_load(map);
-	if (map >= 0)
-		close(map);
-	if (result < 0) {
+	*search = opened;
+	return 0;
+}
+
+int lock_search_open_by_faults(struct lock_search **search, const struct field_layout *layout)
+{
+	struct lock_search *opened = memory_get(sizeof(*opened));
+	int result = layout_of_fields(opened, layout);
+
+	if (!result)
+		result = kernel_memory_open(&opened->memory, true);
+	if (!result)
+		result = task_finder_open(&opened->finder, opened->memory, layout);
+	if (result) {
 		lock_search_close(opened);
 		return result;
 	}
@@ -191,24 +181,33 @@ void lock_search_close(struct lock_search *search)
 {
 	if (!search)
 		return;
-	if (search->peek >= 0)
-		close(search->peek);
-	if (search->follow >= 0)
-		close(search->follow);
-	if (search->seen)
-		munmap(search->seen, sizeof(*search->seen));
+	task_finder_close(search->finder);
+	kernel_memory_close(search->memory);
 	index_clear(&search->heads);
 	lock_symbols_done(&search->symbols);
 	free(search);
+}
+
+static bool stack_get(struct lock_search *search, uint32_t tid, struct task_stack *stack)
+{
+	return search->finder ? task_find_stack(search->finder, tid, stack)
+			      : task_query_stack(tid, stack);
+}
+
+static bool is_task_of(struct lock_search *search, uint32_t tid, uint64_t task)
+{
+	struct task_stack stack;
+
+	if (search->finder)
+		return task_find(search->finder, tid) == task;
+	return task_query_stack(tid, &stack) && stack.task == task;
 }
 
 /* Reads 64 bytes of the kernel's memory; zeros where it can't be read. They stay until the next
  * call. */
 static const char *bytes_at(struct lock_search *search, uint64_t address)
 {
-	if (bpf_call_run(search->peek, address))
-		memset(search->seen->words, 0, sizeof(search->seen->words));
-	return (const char *)search->seen->words;
+	return (const char *)kernel_memory_words(search->memory, address);
 }
 
 static uint64_t word_in(const char *bytes, int at)
@@ -229,6 +228,50 @@ uint64_t lock_search_word(struct lock_search *search, uint64_t address)
 	return word_at(search, address);
 }
 
+struct lock_words {
+	uint64_t owner, count;
+};
+
+/* Gives the words the meaning that they have from 4.10 and 5.3 on. */
+static void words_renew(const struct lock_search *search, uint64_t blocker,
+			struct lock_words *words)
+{
+	const uint64_t owner = words->owner, count = words->count;
+
+	if ((blocker & KERNEL_LOCK_KIND) == KERNEL_LOCK_MUTEX && search->old_mutex) {
+		words->owner |= (int32_t)count < 0 ? MUTEX_WAITERS : 0;
+	} else if ((blocker & KERNEL_LOCK_KIND) == KERNEL_LOCK_RWSEM && search->old_rwsem) {
+		words->count = (int64_t)count < 0 ? RWSEM_WAITERS : 0;
+		if (owner & RWSEM_READERS_OWN)
+			words->count |= (count & INT32_MAX) << RWSEM_READERS_SHIFT;
+		else if (owner)
+			words->count |= RWSEM_WRITER_LOCKED;
+	}
+}
+
+static void words_read(struct lock_search *search, uint64_t blocker, struct lock_words *words)
+{
+	const struct layout *layout = &search->kinds[blocker & KERNEL_LOCK_KIND];
+	const char *bytes = bytes_at(search, blocker & ~(uint64_t)KERNEL_LOCK_KIND);
+
+	words->count = layout->count >= 0 ? word_in(bytes, layout->count) : 0;
+	words->owner = layout->owner >= 0 ? word_in(bytes, layout->owner) : 0;
+	words_renew(search, blocker, words);
+}
+
+/* True if a lock says itself that somebody waits for it. */
+static bool has_waiters(uint64_t blocker, const struct lock_words *words)
+{
+	switch (blocker & KERNEL_LOCK_KIND) {
+	case KERNEL_LOCK_MUTEX:
+		return words->owner & MUTEX_WAITERS;
+	case KERNEL_LOCK_RWSEM:
+		return words->count & RWSEM_WAITERS;
+	default:
+		return true;
+	}
+}
+
 static bool is_kernel_address(uint64_t word)
 {
 	return word >> 63 && !(word & 7);
@@ -247,15 +290,28 @@ static void heads_collect(struct lock_search *search, const struct task_stack *s
 }
 
 /* Returns the lock whose list begins there, with its kind in the low bits; 0: it is not known. */
-static uint64_t lock_of_head(const struct lock_search *search, uint64_t head, uint64_t kinds)
+static uint64_t lock_of_head(struct lock_search *search, uint64_t head, uint64_t kinds)
 {
+	const uint64_t semaphore = 1u << KERNEL_LOCK_SEMAPHORE;
+	uint64_t others = kinds & ~semaphore, said = 0;
 	int kind;
 
+	/* lists of several kinds lie at the same place before 5.3: the words tell which it is */
+	for (int i = 0; others & (others - 1) && i < KINDS; i++) {
+		uint64_t lock = (head - (uint64_t)search->kinds[i].waiters) | (uint64_t)i;
+		struct lock_words words;
+
+		if (!(others >> i & 1))
+			continue;
+		words_read(search, lock, &words);
+		said |= has_waiters(lock, &words) ? 1u << i : 0;
+	}
+	if (others & (others - 1))
+		others = said;
 	/* the spinlock in a mutex, whose address is on stacks, too, is where a semaphore's would be
 	 */
-	if (kinds & ~(1u << KERNEL_LOCK_SEMAPHORE))
-		kinds &= ~(1u << KERNEL_LOCK_SEMAPHORE);
-	if (kinds & (kinds - 1))
+	kinds = others ? others : kinds & semaphore;
+	if (!kinds || kinds & (kinds - 1))
 		return 0;
 	kind = __builtin_ctzll(kinds);
 	return (head - (uint64_t)search->kinds[kind].waiters) | (uint64_t)kind;
@@ -267,12 +323,12 @@ static uint64_t lock_of_list(struct lock_search *search, uint64_t entry)
 	uint64_t at = entry;
 
 	for (int run = 0; run < LIST_RUNS; run++) {
-		if (bpf_call_run(search->follow, at))
-			return 0;
-		for (int i = 0; i < LINKS; i++) {
+		const uint64_t *links = kernel_memory_links(search->memory, at);
+
+		for (int i = 0; i < MEMORY_LINKS; i++) {
 			const uint64_t *kinds;
 
-			at = search->seen->links[i];
+			at = links[i];
 			if (!is_kernel_address(at) || at == entry)
 				return 0;
 			kinds = index_find(&search->heads, at);
@@ -297,7 +353,7 @@ static uint64_t percpu_of_queue(struct lock_search *search, uint64_t entry)
 {
 	uint64_t at = entry;
 
-	for (int i = 0; i < LINKS * LIST_RUNS; i++) {
+	for (int i = 0; i < MEMORY_LINKS * LIST_RUNS; i++) {
 		at = word_at(search, at);
 		if (!is_kernel_address(at) || at == entry)
 			return 0;
@@ -367,29 +423,15 @@ static uint64_t lock_of_stack(struct lock_search *search, const struct task_stac
 	return 0;
 }
 
-/* True if a lock says itself that somebody waits for it. */
-static bool has_waiters(uint64_t blocker, uint64_t owner_word, uint64_t count)
-{
-	switch (blocker & KERNEL_LOCK_KIND) {
-	case KERNEL_LOCK_MUTEX:
-		return owner_word & MUTEX_WAITERS;
-	case KERNEL_LOCK_RWSEM:
-		return count & RWSEM_WAITERS;
-	default:
-		return true;
-	}
-}
-
 /* Fills who owns a lock, by its task. */
 static void owner_fill(struct lock_search *search, struct kernel_lock *lock, uint64_t task,
 		       bool sure)
 {
 	const char *bytes = bytes_at(search, task + (uint64_t)search->pid);
 	uint64_t ids = word_in(bytes, 0);
-	struct task_stack owner;
 
 	/* the task may be gone, and its memory another's */
-	if (!(uint32_t)ids || !task_query_stack((uint32_t)ids, &owner) || owner.task != task)
+	if (!(uint32_t)ids || !is_task_of(search, (uint32_t)ids, task))
 		return;
 	lock->owner_tid = (uint32_t)ids;
 	lock->owner_pid = (uint32_t)(ids >> 32);
@@ -431,20 +473,20 @@ static void percpu_read(struct lock_search *search, struct kernel_lock *lock, ui
 /* Reads who owns a lock, if it is one. */
 static void owner_read(struct lock_search *search, struct kernel_lock *lock)
 {
-	const struct layout *layout = &search->kinds[lock->blocker & KERNEL_LOCK_KIND];
-	const char *bytes = bytes_at(search, lock->blocker & ~(uint64_t)KERNEL_LOCK_KIND);
-	uint64_t count = layout->count >= 0 ? word_in(bytes, layout->count) : 0, task;
+	struct lock_words words;
+	uint64_t task;
 
-	lock->owner_word = layout->owner >= 0 ? word_in(bytes, layout->owner) : 0;
-	if (!has_waiters(lock->blocker, lock->owner_word, count)) {
+	words_read(search, lock->blocker, &words);
+	lock->owner_word = words.owner;
+	if (!has_waiters(lock->blocker, &words)) {
 		*lock = (struct kernel_lock){0};
 		return;
 	}
-	lock->readers = kernel_lock_readers(lock->blocker, lock->owner_word, count);
-	task = lock->owner_word & ~(uint64_t)KERNEL_LOCK_FLAGS;
+	lock->readers = kernel_lock_readers(lock->blocker, words.owner, words.count);
+	task = words.owner & ~(uint64_t)KERNEL_LOCK_FLAGS;
 	if (task)
 		owner_fill(search, lock, task,
-			   kernel_lock_is_held(lock->blocker, lock->owner_word, count));
+			   kernel_lock_is_held(lock->blocker, words.owner, words.count));
 }
 
 static bool slept_on(const struct task_stack *before, const struct task_stack *after)
@@ -466,7 +508,7 @@ int lock_search_read(struct lock_search *search, uint32_t tid, bool interruptibl
 	bool listed = false;
 
 	*lock = (struct kernel_lock){0};
-	if (!task_query_stack(tid, &before))
+	if (!stack_get(search, tid, &before))
 		return -ESRCH;
 	lock->blocker = before.running ? 0 : lock_of_stack(search, &before, &listed);
 	if (!listed && !before.running && !interruptible)
@@ -477,7 +519,7 @@ int lock_search_read(struct lock_search *search, uint32_t tid, bool interruptibl
 		percpu_read(search, lock, before.task);
 	else if (lock->blocker)
 		owner_read(search, lock);
-	if (!task_query_stack(tid, &after) || !slept_on(&before, &after))
+	if (!stack_get(search, tid, &after) || !slept_on(&before, &after))
 		return -EAGAIN;
 	return lock->blocker ? 0 : -EAGAIN;
 }

@@ -88,6 +88,9 @@ static void offsets_text(const struct field_layout *layout, struct text *text)
 	if (layout->sets & FIELDS_END)
 		text_add_string(text, "#if __has_include(<linux/sched/signal.h>)\n" /* 4.11 */
 				      "#include <linux/sched/signal.h>\n#endif\n");
+	if (layout->sets & FIELDS_LOCK)
+		text_add_string(text, "#include <linux/fdtable.h>\n#include <linux/mutex.h>\n"
+				      "#include <linux/rwsem.h>\n#include <linux/semaphore.h>\n");
 	for (size_t i = 0; i < field_count; i++)
 		if (field_there(layout, i))
 			text_add_format(text,

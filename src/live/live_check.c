@@ -214,6 +214,16 @@ static void host_describe(const struct host *host, struct check *check)
 			  "libbcc0");
 }
 
+/* True if the host has a feature that is as good as this one. */
+static bool has_instead(struct kernel *kernel, int feature)
+{
+	for (int other = 0; other < FEATURE_COUNT; other++)
+		if (feature_rows[feature].instead >> other & 1 &&
+		    feature_has(&kernel->features, (enum feature)other))
+			return true;
+	return false;
+}
+
 static void features_describe(struct kernel *kernel, struct check *check)
 {
 	text_add_string(&check->details, "Facts (tried now)\n");
@@ -232,7 +242,7 @@ static void features_describe(struct kernel *kernel, struct check *check)
 			 feature_rows[feature].help, since, there ? "" : " (",
 			 there ? "" : kernel->features.why[feature], there ? "" : ")");
 		line_add(&check->details, feature_rows[feature].name, words);
-		if (!there && feature_rows[feature].lacks)
+		if (!there && feature_rows[feature].lacks && !has_instead(kernel, feature))
 			lacking_add(check, feature_rows[feature].lacks);
 	}
 }

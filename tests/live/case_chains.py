@@ -220,10 +220,19 @@ def chain_of_turns(ctx):
     turns(ctx, "turns", "S")
 
 
-def needs_feature(ctx, fact):
+def has_feature(ctx, fact):
     tool = ctx.plain("--check")
     tool.finish_plain()
-    if not re.search(r"(?m)^ *%s +yes" % fact, tool.out.decode()):
+    return re.search(r"(?m)^ *%s +yes" % fact, tool.out.decode())
+
+
+def needs_lock_holders(ctx):
+    if not (has_feature(ctx, "lock_search") or has_feature(ctx, "lock_faults")):
+        raise Skip("no holders of kernel locks on this kernel")
+
+
+def needs_feature(ctx, fact):
+    if not has_feature(ctx, fact):
         raise Skip("no %s on this kernel" % fact)
 
 
@@ -253,6 +262,40 @@ def chain_of_searched_locks(ctx):
     """The same where the lock is found by the kernel stack of whoever waits for it."""
     needs_feature(ctx, "lock_search")
     kernel_locks(ctx, *ctx.without("kernel_locks"))
+
+
+@case(long=True)
+def chain_of_locks_by_faults(ctx):
+    """The same where page faults of tsnap run the program that reads stacks and lists."""
+    needs_feature(ctx, "lock_faults")
+    kernel_locks(ctx, *ctx.without("kernel_locks,lock_search"))
+
+
+@case(long=True)
+def chain_of_frozen_page(ctx):
+    """A mutex and an rwsem whose holder waits for its process's memory map, which a page of a frozen file system keeps locked."""
+    if tuple(int(number) for number in os.uname().release.split(".")[:2]) >= (6, 4):
+        raise Skip("a page fault in a file leaves the memory map alone on this kernel")
+    ways = [way for way in ("lock_search", "lock_faults") if has_feature(ctx, way)]
+    if not ways:
+        raise Skip("no holders of kernel locks on this kernel")
+    with Device() as device, file_system(ctx, device) as folder:
+        workload = None
+        try:
+            workload = ctx.workload("chain", of="kernel_frozen", dir=folder)
+            truth = Truth(workload)
+            for way in ways:
+                hidden = "kernel_locks" if way == "lock_search" else "kernel_locks,lock_search"
+                tool = ctx.stream("-a", "-d", 2 * SETTLED_S, "-p", truth.pids, *ctx.without(hidden), columns=COLUMNS)
+                later = chain_end("kernel_frozen by " + way, CERTAIN, truth, tool)
+                told = {(row["blocker_kind"], row["blocker_sure"]) for row in later if row["blocker_kind"]}
+                check(told == {("kernel lock", "certain")}, "told as %s", told)
+        finally:
+            if workload:
+                workload.process.kill()  # its end waits for the thaw
+            subprocess.run(["fsfreeze", "-u", folder], check=False, stderr=subprocess.DEVNULL)
+            if workload:
+                workload.process.wait(STOP_S)
 
 
 class Turns:
@@ -338,7 +381,7 @@ def chain_of_memory_map(ctx):
 @case
 def chain_of_terminal(ctx):
     """A thread that waits in S for a mutex of the kernel, so that a signal can end it: it writes to a terminal whose buffer another one fills."""
-    needs_feature(ctx, "lock_search")
+    needs_lock_holders(ctx)
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     writers = []
@@ -352,6 +395,8 @@ def chain_of_terminal(ctx):
     told = {(row["state"], row["blocker_tid"], row["blocker_sure"], row["waits_on"], row["chain"].split(" server>")[0])
             for row in rows if row["comm"] == "waits"}
     name = "atomic_write_lock of %s held by %d fills (S, write)" % (os.ttyname(theirs), writers[0].pid)
+    if not has_feature(ctx, "lock_search"):
+        name = "kernel lock held by %d fills (S, write)" % writers[0].pid
     check(told == {("S", str(writers[0].pid), "certain", name, "waits kernel lock> fills")}, "%s", told)
     check(not any("lock" in row["waits_on"] for row in rows if row["comm"] == "fills"), "the other one waits for a lock: %s", rows[-2:])
 
@@ -390,11 +435,118 @@ def chain_of_freezer(ctx):
     check(named == {"sb_writers of %d:%d" % (os.major(stat.st_dev), os.minor(stat.st_dev))}, "%s", named)
 
 
+# Each has a lock of the kernel's static data for a while, again and again, as it waits for an RCU grace period with it.
+STATIC = {
+    "rtnl_mutex": """
+import ctypes, fcntl, socket, struct, sys
+open("/proc/self/comm", "w").write("has_static")
+if ctypes.CDLL(None).unshare(0x40000000):  # CLONE_NEWNET
+    sys.exit("unshare")
+device = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    for flags in 1, 0:  # IFF_UP
+        fcntl.ioctl(device, 0x8914, struct.pack("16sh14x", b"lo", flags))  # SIOCSIFFLAGS
+""",
+    "cgroup_mutex": """
+import os, sys
+open("/proc/self/comm", "w").write("has_static")
+while True:
+    for group in "one", "two":
+        with open(os.path.join(sys.argv[1], group, "cgroup.procs"), "w") as file:
+            file.write("0")
+"""}
+
+
+def static_lock(ctx, name, *arguments):
+    """Several processes take turns to have the lock: whoever waits for it is told its name, and one of the others that has it."""
+    processes = [Process([sys.executable, "-c", STATIC[name], *arguments]) for _ in range(6)]
+    ctx.started.extend(processes)
+    pids = {str(process.pid) for process in processes}
+    try:
+        rows = ctx.rows("-a", "-F", 50 if SLOW == 1 else 10, "-d", 4 if SLOW == 1 else 20, "-p", ",".join(sorted(pids)), *ctx.without("kernel_locks"), columns=COLUMNS)
+        check(all(process.process.poll() is None for process in processes), "a process has ended")
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait(STOP_S)
+    named = [row for row in rows if row["waits_on"].startswith(name + " held by ")]
+    wrong = [row for row in named if row["blocker_tid"] not in pids - {row["tid"]} or not re.match(name + r" held by \d+ has_static", row["waits_on"])]
+    waiting = [row for row in rows if row["state"] == "D" and row["waits_on"].split(" ")[0] == name]
+    print("# %s: %d of %d samples of waiters have a holder" % (name, len(named), len(waiting)))
+    check(not wrong, "%s: %s", name, wrong[:3])
+    strange = [scan for _, scan in scans_of(rows) if len({row["blocker_tid"] for row in scan if row["blocker_sure"] == "certain"}) > 1]
+    check(not strange, "%s has several holders: %s", name, strange[:1])
+    check(len(named) >= 20, "%s: %d samples have a holder of %d", name, len(named), len(waiting))
+
+
+@case(long=True)
+def chain_of_static_locks(ctx):
+    """Who changes network interfaces, or moves processes between control groups, waits for the kernel's one lock of that, by its name."""
+    needs_lock_holders(ctx)
+    static_lock(ctx, "rtnl_mutex")
+    folder = ctx.temporary()
+    if subprocess.run(["mount", "-t", "cgroup2", "none", folder], check=False).returncode:
+        raise Skip("no cgroup2")
+    groups = [os.path.join(folder, group) for group in ("one", "two")]
+    try:
+        for group in groups:
+            os.mkdir(group)
+        static_lock(ctx, "cgroup_mutex", folder)
+    finally:
+        for group in groups:
+            wait_until(lambda group=group: not os.path.exists(group) or not open(group + "/cgroup.procs").read(), STOP_S, "the group is empty")
+            os.rmdir(group)
+        subprocess.run(["umount", folder], check=True)
+
+
+FREEZES = """
+import fcntl, os, sys
+open("/proc/self/comm", "w").write("freezes")
+folder = os.open(sys.argv[1], os.O_RDONLY)
+while True:
+    with open(sys.argv[1] + "/dirty", "wb") as file:
+        file.write(bytes(32 << 20))
+    for request in 0xC0045877, 0xC0045878:  # FIFREEZE, FITHAW
+        fcntl.ioctl(folder, request, 0)
+"""
+SYNCS = """
+import ctypes, os, sys
+open("/proc/self/comm", "w").write("syncs")
+folder = os.open(sys.argv[1], os.O_RDONLY)
+while True:
+    ctypes.CDLL(None).syncfs(folder)
+"""
+
+
+@case(long=True)
+def chain_of_mount(ctx):
+    """While a file system is being frozen its dirty pages are written: whoever syncs it meanwhile waits for its s_umount, and for that one."""
+    needs_feature(ctx, "lock_search")
+    with Device(ctx.temporary(), 256 << 20) as device, file_system(ctx, device) as folder:
+        stat = os.stat(folder)
+        freezes = Process([sys.executable, "-c", FREEZES, folder])
+        syncs = Process([sys.executable, "-c", SYNCS, folder])
+        ctx.started.extend((freezes, syncs))
+        try:
+            rows = ctx.rows("-a", "-F", 50 if SLOW == 1 else 10, "-d", 5 if SLOW == 1 else 30, "-p", "%d,%d" % (freezes.pid, syncs.pid), *ctx.without("kernel_locks"),
+                            columns=COLUMNS)
+        finally:
+            for process in (freezes, syncs):
+                process.kill()
+            subprocess.run(["fsfreeze", "-u", folder], check=False, stderr=subprocess.DEVNULL)
+            for process in (freezes, syncs):
+                process.wait(STOP_S)
+    name = "s_umount of %d:%d held by %d freezes" % (os.major(stat.st_dev), os.minor(stat.st_dev), freezes.pid)
+    named = [row for row in rows if row["blocker_tid"] == str(freezes.pid)]
+    print("# s_umount: %d samples have a holder, of %d" % (len(named), len(rows)))
+    check(named and all(row["waits_on"].startswith(name) for row in named), "not %s: %s", name, named[:2])
+
+
 @case
 def chain_without_kernel_locks(ctx):
     """Where the holders of kernel locks can't be known no blocker is shown."""
     workload = ctx.workload("chain", of="kernel_locks", dir=ctx.temporary())
-    rows = ctx.rows("-a", "-p", workload["pids"], *ctx.without("kernel_locks,lock_search"), columns=COLUMNS)
+    rows = ctx.rows("-a", "-p", workload["pids"], *ctx.without("kernel_locks,lock_search,lock_faults"), columns=COLUMNS)
     waiting = [row for row in rows if row["state"] == "D"]
     check(len(waiting) > 10, "%d samples in D", len(waiting))
     check(not any(row["blocker_tid"] for row in waiting), "somebody is told: %s", waiting[-1])

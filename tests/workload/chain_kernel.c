@@ -3,6 +3,7 @@
  * for a page of a userfaultfd(2): in a system call that has taken the lock before it copies. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/fs.h>
 #include <linux/userfaultfd.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -65,22 +66,98 @@ static void write_on(void *unused)
 		die("write");
 }
 
+/* The file's inode is held by that thread, which sleeps: adds who waits for it, and who for them. */
+static void waiters_add(pid_t holder_tid, const char *holder_end)
+{
+	subject_start(&writers[0], "chain_writer", write_on, NULL);
+	await_state(getpid(), writers[0].tid, "D", SYS_write);
+	victim_add(writers[0].tid, holder_tid, "chain_writer kernel lock> chain_holder%s",
+		   holder_end);
+	for (int i = 0; i < PAGES; i++) {
+		subject_start(&waiters[i], "chain_waiter", write_on, NULL);
+		await_state(getpid(), waiters[i].tid, "D", SYS_write);
+		victim_add(waiters[i].tid, writers[0].tid,
+			   "chain_waiter kernel lock> chain_writer kernel lock> chain_holder%s",
+			   holder_end);
+	}
+	pid_add(getpid());
+}
+
 static void kernel_locks(void)
 {
 	missing_make();
 	file_make();
 	subject_start(&holder, "chain_holder", hold_inode, NULL);
 	await_state(getpid(), holder.tid, "S", SYS_pwrite64);
-	subject_start(&writers[0], "chain_writer", write_on, NULL);
-	await_state(getpid(), writers[0].tid, "D", SYS_write);
-	victim_add(writers[0].tid, holder.tid, "chain_writer kernel lock> chain_holder");
-	for (int i = 0; i < PAGES; i++) {
-		subject_start(&waiters[i], "chain_waiter", write_on, NULL);
-		await_state(getpid(), waiters[i].tid, "D", SYS_write);
-		victim_add(waiters[i].tid, writers[0].tid,
-			   "chain_waiter kernel lock> chain_writer kernel lock> chain_holder");
-	}
-	pid_add(getpid());
+	waiters_add(holder.tid, "");
+}
+
+/* --- the same without userfaultfd(2), in a file system that is frozen: who writes a page of a file
+ * there sleeps in its page fault, and has the memory map's lock until 6.4; who changes the map waits
+ * for it, and after that one every page fault of the process. */
+
+static struct {
+	struct worker fault, maps, holder;
+} *frozen; /* shared with the process whose threads they are */
+static char *frozen_page;
+
+static void page_write(void *unused)
+{
+	(void)unused;
+	*(volatile char *)frozen_page = 1;
+}
+
+static void map_change(void *unused)
+{
+	(void)unused;
+	mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+static void freeze(void)
+{
+	int directory = open(option_text("dir", "."), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int frozen_file;
+	char path[256];
+
+	lock_file("chain-frozen", path);
+	frozen_file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (frozen_file < 0 || pwrite(frozen_file, block, PAGE, 0) != PAGE || fsync(frozen_file))
+		die("pwrite");
+	frozen_page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, frozen_file, 0);
+	missing = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (directory < 0 || frozen_page == MAP_FAILED || ioctl(directory, FIFREEZE, 0))
+		unready("no file system that can be frozen");
+}
+
+/* No page of this thread is missing once the map is locked. */
+static void frozen_run(const struct part *unused)
+{
+	(void)unused;
+	freeze();
+	worker_start(&frozen->fault, "chain_fault", page_write, NULL);
+	worker_start(&frozen->maps, "chain_maps", map_change, NULL);
+	worker_start(&frozen->holder, "chain_holder", hold_inode, NULL);
+	worker_go(&frozen->fault);
+	sleep_ns(200 * NS_PER_MS);
+	worker_go(&frozen->maps);
+	sleep_ns(200 * NS_PER_MS);
+	worker_go(&frozen->holder);
+}
+
+static void kernel_frozen(void)
+{
+	pid_t pid;
+
+	frozen = mmap(NULL, sizeof(*frozen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	file = (int)syscall(SYS_memfd_create, "chain-kernel", 0);
+	if (frozen == MAP_FAILED || file < 0)
+		die("memfd_create");
+	pid = part_start(&(struct part){"chain_frozen", frozen_run, file, -1});
+	while (!__atomic_load_n(&frozen->holder.subject.tid, __ATOMIC_ACQUIRE))
+		sleep_ns(NAP_NS);
+	await_state(pid, frozen->holder.subject.tid, "D", SYS_pwrite64);
+	waiters_add(frozen->holder.subject.tid, "*");
 }
 
 /* Holds the directory's rwsem, for reading. */
@@ -187,6 +264,7 @@ static void kernel_mutex_turns(void)
 
 const struct chain_row kernel_chains[] = {
 	{"kernel_locks", kernel_locks},
+	{"kernel_frozen", kernel_frozen},
 	{"kernel_reader", kernel_reader},
 	{"kernel_turns", kernel_turns},
 	{"kernel_mutex_turns", kernel_mutex_turns},

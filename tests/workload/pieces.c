@@ -2,11 +2,13 @@
 /* A server's thread that serves pieces of work of known length and content. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -18,9 +20,24 @@
 
 enum idle { IDLE_EPOLL, IDLE_ACCEPT, IDLE_FUTEX };
 
+struct pieces;
+
+/* What slow pieces are slow by. */
+struct slowness {
+	const char *name;
+	void (*prepare)(struct pieces *pieces);
+	void (*slow)(struct pieces *pieces);
+	void (*help)(struct pieces *pieces); /* by another thread, each time */
+};
+
 struct pieces {
 	enum idle idle;
-	long pieces, cpu_ms, nap_ms, reads, slow_every, slow_ms, gap_ms;
+	const struct slowness *slowness;
+	struct subject helper;
+	pthread_mutex_t held;
+	int to_helper[2], from_helper[2]; /* pipes, or ends of a connection */
+	int64_t slow_ns;		  /* that slow pieces took longer */
+	long pieces, cpu_ms, nap_ms, reads, slow_every, slow_ms, slow_mb, gap_ms;
 	const char *file;
 	struct subject server;
 	int epoll, event, listener, disk;
@@ -72,6 +89,150 @@ static void idle_wait(struct pieces *pieces)
 	}
 }
 
+static void byte_write(int fd)
+{
+	if (write(fd, "", 1) != 1)
+		die("write");
+}
+
+static void byte_read(int fd)
+{
+	char byte;
+
+	if (read(fd, &byte, 1) != 1)
+		die("read");
+}
+
+static void helpers_pipes(struct pieces *pieces)
+{
+	pthread_mutex_init(&pieces->held, NULL);
+	make_pipe(pieces->to_helper);
+	make_pipe(pieces->from_helper);
+}
+
+static void slow_nap(struct pieces *pieces)
+{
+	sleep_ns(pieces->slow_ms * NS_PER_MS);
+}
+
+static void slow_cpu(struct pieces *pieces)
+{
+	burn_ns(pieces->slow_ms * NS_PER_MS);
+}
+
+static void slow_lock(struct pieces *pieces)
+{
+	byte_write(pieces->to_helper[1]);
+	byte_read(pieces->from_helper[0]);
+	pthread_mutex_lock(&pieces->held);
+	pthread_mutex_unlock(&pieces->held);
+}
+
+static void help_lock(struct pieces *pieces)
+{
+	pthread_mutex_lock(&pieces->held);
+	byte_write(pieces->from_helper[1]);
+	slow_nap(pieces);
+	pthread_mutex_unlock(&pieces->held);
+}
+
+/* The server's end of a connection is to_helper[1] and from_helper[0]. */
+static void upstream_open(struct pieces *pieces)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t bytes = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), near = socket(AF_INET, SOCK_STREAM, 0);
+
+	if (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&address, &bytes) ||
+	    connect(near, (struct sockaddr *)&address, sizeof(address)))
+		die("connect");
+	pieces->to_helper[1] = pieces->from_helper[0] = near;
+	pieces->to_helper[0] = pieces->from_helper[1] = accept(listener, NULL, NULL);
+}
+
+static void slow_upstream(struct pieces *pieces)
+{
+	byte_write(pieces->to_helper[1]);
+	byte_read(pieces->from_helper[0]);
+}
+
+static void help_upstream(struct pieces *pieces)
+{
+	slow_nap(pieces);
+	byte_write(pieces->from_helper[1]);
+}
+
+static void disk_open(struct pieces *pieces)
+{
+	pieces->disk = open(pieces->file, O_RDONLY | O_DIRECT);
+	if (pieces->disk < 0)
+		unready("the file can't be opened with O_DIRECT");
+	if (posix_memalign(&pieces->block, BLOCK_BYTES, BLOCK_BYTES))
+		die("memory");
+}
+
+static void block_read(struct pieces *pieces)
+{
+	if (pread(pieces->disk, pieces->block, BLOCK_BYTES, 0) < 0)
+		die("pread");
+}
+
+static void slow_disk(struct pieces *pieces)
+{
+	int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + pieces->slow_ms * NS_PER_MS;
+
+	while (clock_ns(CLOCK_MONOTONIC) < end_ns)
+		block_read(pieces);
+}
+
+/* Whoever has set a limit for the process's memory decides how long it takes. */
+static void slow_memory(struct pieces *pieces)
+{
+	size_t bytes = (size_t)pieces->slow_mb << 20;
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("mmap");
+	memset(memory, 1, bytes);
+	munmap(memory, bytes);
+}
+
+static const struct slowness slownesses[] = {
+	{"nap", NULL, slow_nap, NULL},
+	{"cpu", NULL, slow_cpu, NULL},
+	{"lock", helpers_pipes, slow_lock, help_lock},
+	{"upstream", upstream_open, slow_upstream, help_upstream},
+	{"disk", disk_open, slow_disk, NULL},
+	{"memory", NULL, slow_memory, NULL},
+};
+
+static void helper_run(void *data)
+{
+	struct pieces *pieces = data;
+
+	for (;;) {
+		byte_read(pieces->to_helper[0]);
+		pieces->slowness->help(pieces);
+	}
+}
+
+static void slowness_open(struct pieces *pieces)
+{
+	const char *name = option_text("slow_in", "nap");
+
+	for (size_t i = 0; i < sizeof(slownesses) / sizeof(*slownesses); i++)
+		if (!strcmp(slownesses[i].name, name))
+			pieces->slowness = &slownesses[i];
+	if (!pieces->slowness)
+		die("slow_in");
+	if (pieces->slowness->prepare)
+		pieces->slowness->prepare(pieces);
+	if (pieces->slowness->help)
+		subject_start(&pieces->helper, "helper", helper_run, pieces);
+}
+
 /* Does a piece; index: among those that count, -1: it does not. */
 static void piece_do(struct pieces *pieces, long index)
 {
@@ -82,13 +243,15 @@ static void piece_do(struct pieces *pieces, long index)
 
 	burn_ns(pieces->cpu_ms * NS_PER_MS);
 	at_ns = clock_ns(CLOCK_MONOTONIC);
-	if (pieces->nap_ms || slow)
-		sleep_ns((pieces->nap_ms + (slow ? pieces->slow_ms : 0)) * NS_PER_MS);
+	if (slow)
+		pieces->slowness->slow(pieces);
+	pieces->slow_ns += slow ? clock_ns(CLOCK_MONOTONIC) - at_ns : 0;
+	if (pieces->nap_ms)
+		sleep_ns(pieces->nap_ms * NS_PER_MS);
 	pieces->nap_ns += index < 0 ? 0 : clock_ns(CLOCK_MONOTONIC) - at_ns;
 	at_ns = clock_ns(CLOCK_MONOTONIC);
 	for (long i = 0; i < pieces->reads; i++)
-		if (pread(pieces->disk, pieces->block, BLOCK_BYTES, 0) < 0)
-			die("pread");
+		block_read(pieces);
 	if (index < 0)
 		return;
 	pieces->disk_ns += clock_ns(CLOCK_MONOTONIC) - at_ns;
@@ -164,13 +327,8 @@ static void idle_open(struct pieces *pieces)
 	    getsockname(pieces->listener, (struct sockaddr *)&pieces->address,
 			&pieces->address_bytes))
 		die("listen");
-	if (!pieces->reads)
-		return;
-	pieces->disk = open(pieces->file, O_RDONLY | O_DIRECT);
-	if (pieces->disk < 0)
-		unready("the file can't be opened with O_DIRECT");
-	if (posix_memalign(&pieces->block, BLOCK_BYTES, BLOCK_BYTES))
-		die("memory");
+	if (pieces->reads)
+		disk_open(pieces);
 }
 
 static int ns_compare(const void *a, const void *b)
@@ -191,6 +349,7 @@ static void pieces_tell(struct pieces *pieces)
 	line_add("sum_ns", "%lld", (long long)sum_ns);
 	line_add("cpu_ns", "%lld", (long long)pieces->cpu_ns);
 	line_add("nap_ns", "%lld", (long long)pieces->nap_ns);
+	line_add("slow_ns", "%lld", (long long)pieces->slow_ns);
 	line_add("disk_ns", "%lld", (long long)pieces->disk_ns);
 	line_add("p50_ns", "%lld", (long long)pieces->took_ns[(pieces->pieces - 1) / 2]);
 	line_add("p99_ns", "%lld",
@@ -212,6 +371,7 @@ static void pieces_run(void)
 		.reads = option_number("reads", 0),
 		.slow_every = option_number("slow_every", 0),
 		.slow_ms = option_number("slow_ms", 0),
+		.slow_mb = option_number("slow_mb", 0),
 		.gap_ms = option_number("gap_ms", 5),
 		.file = option_text("file", "/"),
 	};
@@ -220,6 +380,7 @@ static void pieces_run(void)
 	pthread_mutex_init(&pieces.mutex, NULL);
 	pthread_cond_init(&pieces.cond, NULL);
 	idle_open(&pieces);
+	slowness_open(&pieces);
 	pieces.took_ns = calloc((size_t)pieces.pieces, sizeof(*pieces.took_ns));
 	if (!pieces.took_ns)
 		die("memory");
@@ -240,8 +401,7 @@ static void pieces_run(void)
 const struct workload piece_workloads[] = {
 	{"pieces",
 	 "idle=epoll|accept|futex pieces=N cpu_ms=N nap_ms=N reads=N file=PATH slow_every=N "
-	 "slow_ms=N "
-	 "gap_ms=N",
+	 "slow_ms=N slow_in=nap|cpu|lock|upstream|disk|memory slow_mb=N gap_ms=N",
 	 "for the line go: so many pieces of work, idle between them; for any other: one",
 	 pieces_run},
 	{0},

@@ -59,6 +59,8 @@ static void locks_open(struct live_context *context, struct live_kernel_locks *l
 		locks->program = kernel_lock_load();
 	if (feature_has(&context->kernel.features, FEATURE_LOCK_SEARCH))
 		lock_search_open(&locks->search);
+	if (!locks->search && feature_has(&context->kernel.features, FEATURE_LOCK_FAULTS))
+		lock_search_open_by_faults(&locks->search, &context->kernel.compiled.layout);
 	if (!locks->search)
 		return;
 	locks->fields = lock_fields_open();
