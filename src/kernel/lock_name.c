@@ -48,6 +48,7 @@ static const struct {
 } containers[] = {
 	{"i_rwsem",    LOCK_OF_INODE,   {"inode", "i_rwsem"}, {{"inode", "i_mapping"}}, {"inode", "i_data"}},
 	{"s_umount",   LOCK_OF_DEVICE,  {"super_block", "s_umount"}, {{"super_block", "s_root"}, {"dentry", "d_sb"}}, {0}},
+	{"s_sync_lock", LOCK_OF_DEVICE, {"super_block", "s_sync_lock"}, {{"super_block", "s_root"}, {"dentry", "d_sb"}}, {0}},
 	{"sb_writers", LOCK_OF_DEVICE,  {"super_block", "s_writers"}, {{"super_block", "s_root"}, {"dentry", "d_sb"}}, {0}},
 	{"mmap_lock",  LOCK_OF_PROCESS, {"mm_struct", "mmap_lock"}, {{"mm_struct", "owner"}, {"task_struct", "mm"}}, {0}},
 };

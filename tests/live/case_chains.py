@@ -438,14 +438,14 @@ def chain_of_freezer(ctx):
 # Each has a lock of the kernel's static data for a while, again and again, as it waits for an RCU grace period with it.
 STATIC = {
     "rtnl_mutex": """
-import ctypes, fcntl, socket, struct, sys
+import ctypes, fcntl, os, struct, sys
 open("/proc/self/comm", "w").write("has_static")
 if ctypes.CDLL(None).unshare(0x40000000):  # CLONE_NEWNET
     sys.exit("unshare")
-device = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 while True:
-    for flags in 1, 0:  # IFF_UP
-        fcntl.ioctl(device, 0x8914, struct.pack("16sh14x", b"lo", flags))  # SIOCSIFFLAGS
+    device = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(device, 0x400454ca, struct.pack("16sh14x", b"", 0x1001))  # TUNSETIFF, IFF_TUN | IFF_NO_PI
+    os.close(device)
 """,
     "cgroup_mutex": """
 import os, sys
@@ -474,9 +474,10 @@ def static_lock(ctx, name, *arguments):
     waiting = [row for row in rows if row["state"] == "D" and row["waits_on"].split(" ")[0] == name]
     print("# %s: %d of %d samples of waiters have a holder" % (name, len(named), len(waiting)))
     check(not wrong, "%s: %s", name, wrong[:3])
-    strange = [scan for _, scan in scans_of(rows) if len({row["blocker_tid"] for row in scan if row["blocker_sure"] == "certain"}) > 1]
+    certain = [{row["blocker_tid"] for row in scan if row in named and row["blocker_sure"] == "certain"} for _, scan in scans_of(rows)]
+    strange = [holders for holders in certain if len(holders) > 1]
     check(not strange, "%s has several holders: %s", name, strange[:1])
-    check(len(named) >= 20, "%s: %d samples have a holder of %d", name, len(named), len(waiting))
+    check(len(named) >= 10, "%s: %d samples have a holder of %d", name, len(named), len(waiting))
 
 
 @case(long=True)
@@ -537,9 +538,10 @@ def chain_of_mount(ctx):
             for process in (freezes, syncs):
                 process.wait(STOP_S)
     name = "s_umount of %d:%d held by %d freezes" % (os.major(stat.st_dev), os.minor(stat.st_dev), freezes.pid)
-    named = [row for row in rows if row["blocker_tid"] == str(freezes.pid)]
+    named = [row for row in rows if row["blocker_tid"] == str(freezes.pid) and row["state"] == "D"]
     print("# s_umount: %d samples have a holder, of %d" % (len(named), len(rows)))
-    check(named and all(row["waits_on"].startswith(name) for row in named), "not %s: %s", name, named[:2])
+    others = {row["waits_on"] for row in named if not row["waits_on"].startswith(name)}
+    check(len(named) >= 5 and not others, "not %s: %s", name, others)
 
 
 @case

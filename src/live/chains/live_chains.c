@@ -230,7 +230,7 @@ static void sleepers_fill(const struct live_chains *chains, const struct chain *
 
 /* What a thread waits for whose lock of the kernel has a name: "mmap_lock of 4711 java held by 4811
  * java (D, mmap)", or "held by 3 readers", of which the edge leads to the last one that came. */
-static const char *waits_on_lock(const struct live_chains *chains, size_t slot)
+static const char *waits_on_lock(const struct live_chains *chains, size_t slot, const char *lock)
 {
 	const struct chain_nodes *nodes = &chains->nodes;
 	const struct chain_proof *proof = &chains->proofs[slot];
@@ -242,7 +242,7 @@ static const char *waits_on_lock(const struct live_chains *chains, size_t slot)
 	static struct text text;
 
 	text_clear(&text);
-	text_add_string(&text, proof->lock);
+	text_add_string(&text, lock);
 	if (proof->basis.kernel.readers > 1) {
 		text_add_format(&text, WAITS_ON_HOLDER "%u readers", proof->basis.kernel.readers);
 	} else if (edge->tid != ABSENT) {
@@ -257,6 +257,18 @@ static const char *waits_on_lock(const struct live_chains *chains, size_t slot)
 	return name_transient(text_string(&text), text.length);
 }
 
+/* The name of the kernel's lock that a thread waits for: the lock's own, or what the function that
+ * waits calls it; NULL: it waits for none, or that has no name. */
+static const char *name_of_lock(const struct chain_proof *proof, const char *waits_on)
+{
+	const size_t end = strlen(WAITS_ON_MUTEX), length = waits_on ? strlen(waits_on) : 0;
+
+	if (proof->lock || !proof->basis.kernel.blocker || length < end ||
+	    strcmp(waits_on + length - end, WAITS_ON_MUTEX) != 0)
+		return proof->lock;
+	return waits_on;
+}
+
 /* Fills a sample's chain, if its node has the same state: a thread that was met before its sample
  * was made may have done something else by then than the sample shows. */
 static void sample_fill(struct live_chains *chains, struct sample *sample,
@@ -265,12 +277,14 @@ static void sample_fill(struct live_chains *chains, struct sample *sample,
 	struct chain_nodes *nodes = &chains->nodes;
 	const uint64_t *slot = index_find(&nodes->by_tid, (uint64_t)sample->thread.tid);
 	struct chain chain;
+	const char *lock;
 
 	*sleepers = (struct chain_sleepers){0};
 	if (!slot || nodes->nodes[*slot - 1].state != sample->now.state)
 		return;
-	if (chains->proofs[*slot - 1].lock && !(waits_on_traits(sample->wait.on) & WAITS_FOR_THAW))
-		sample->wait.on = waits_on_lock(chains, *slot - 1);
+	lock = name_of_lock(&chains->proofs[*slot - 1], sample->wait.on);
+	if (lock && !(waits_on_traits(sample->wait.on) & WAITS_FOR_THAW))
+		sample->wait.on = waits_on_lock(chains, *slot - 1, lock);
 	chain_fill(nodes, *slot - 1, chains->context->wants.needs, sample, &chain);
 	sleepers_fill(chains, &chain, sleepers);
 }
