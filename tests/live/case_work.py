@@ -1,11 +1,15 @@
 """--trace work: pieces of work between two sleeps in a thread's idle call, against the workload's own clocks."""
 
 import collections
+import contextlib
+import os
+import threading
+import time
 
 import truth
 from case_chains import needs_feature
 from case_trace import Traced
-from harness import SLOW, START_S, case, check, let_pass, wait_until
+from harness import SLOW, START_S, STOP_S, Skip, case, check, let_pass, wait_until
 
 RATE_HZ = 20  # of scans
 PARTS = ("cpu", "runq", "disk", "sleep")
@@ -16,9 +20,11 @@ PIECE_ERROR_NS = 60000 * SLOW  # a piece begins with the wake-up, the workload's
 class Served:
     """A run of the workload's pieces: what tsnap counted of them, and what the workload says."""
 
-    def __init__(self, ctx, idle, **options):
+    def __init__(self, ctx, idle, prepare=None, **options):
         needs_feature(ctx, "thread_slots")
         workload = ctx.workload("pieces", idle=idle, pieces=PIECES, **options)
+        if prepare:
+            prepare(workload)
         tool = ctx.plain("--csv", "--trace", "work", "-i", 1, "-g", "tid,comm", "-p", workload.pid)
         rounds = 0
         while not self.of(tool.rows(), workload):  # a thread is known by a sleep that began while tsnap ran
@@ -138,3 +144,80 @@ def work_slower(ctx):
     for row in rows:
         parts_us = sum(int(row[name]) for name in ("cpu_us", "runq_us", "dwait_us", "sleep_us"))
         check(abs(parts_us - int(row["duration_ns"]) / 1000) <= 5, "parts of %d us: %s", parts_us, row)
+
+
+SLOW_MS, SLOW_EVERY, SLOW_MB, LIMIT_MB = 100, 20, 24, 16
+# Class: the part that it adds to, and the wait class of its sleeps; None: they are in D, where only samples know what is waited for.
+INJECTED = {"cpu": ("cpu", None), "lock": ("sleep", "lock"), "disk": ("disk", None), "upstream": ("sleep", "client"), "memory": ("disk", None)}
+
+
+@contextlib.contextmanager
+def memory_limited(workload):
+    """A control group of the workload's whose memory is at its limit each time that a piece wants more: nobody is killed (oom_control of cgroup v1), and the
+    limit goes after SLOW_MS."""
+    group = "/sys/fs/cgroup/memory/tsnap-test-%d" % os.getpid()
+    try:
+        os.mkdir(group)
+    except OSError:
+        raise Skip("no control groups of memory, version 1") from None
+
+    def put(name, value):
+        with open(os.path.join(group, name), "w") as file:
+            file.write(str(value))
+
+    ends = threading.Event()
+
+    def lift():
+        while not ends.wait(0.001):
+            if "under_oom 1" in open(group + "/memory.oom_control").read():
+                time.sleep(SLOW_MS / 1000)
+                put("memory.limit_in_bytes", -1)
+                time.sleep(0.06)  # until the piece has ended
+                put("memory.limit_in_bytes", LIMIT_MB << 20)
+
+    put("cgroup.procs", workload.pid)
+    put("memory.oom_control", 1)
+    put("memory.limit_in_bytes", LIMIT_MB << 20)
+    lifter = threading.Thread(target=lift)
+    lifter.start()
+    try:
+        yield
+    finally:
+        ends.set()
+        lifter.join()
+        put("memory.limit_in_bytes", -1)
+        workload.process.kill()
+        workload.process.wait(STOP_S)
+        wait_until(lambda: not open(group + "/cgroup.procs").read(), STOP_S, "the group is empty")
+        os.rmdir(group)
+
+
+def injected(ctx, name, **options):
+    """A server each twentieth of whose pieces is delayed: what --trace work says of all and of the slowest 1 %, beside the time that the delays took."""
+    part = INJECTED[name][0]
+    with contextlib.ExitStack() as end:
+        served = Served(ctx, "epoll", lambda workload: name == "memory" and end.enter_context(memory_limited(workload)),
+                        cpu_ms=2, nap_ms=1, slow_every=SLOW_EVERY, slow_ms=SLOW_MS, slow_in=name, slow_mb=SLOW_MB, **options)
+    slow_ns = PIECES // SLOW_EVERY * SLOW_MS * 1e6 if name == "cpu" else served.truth["slow_ns"]
+    base_ns = {"cpu": PIECES * 2e6, "sleep": PIECES * 1.07e6}.get(part, 0)
+    gained = served.part_ns(part) - base_ns
+    tails = [row for row in served.rows if int(row["max_ns"]) >= SLOW_MS * 0.9e6]
+    slept = collections.Counter()
+    for row in served.rows:
+        for word in row["slept_in"].split():
+            slept[word.split(":")[0]] += int(word.split(":")[1])
+    tail = {each: sum(float(row["tail_%s_share" % each]) for row in tails) / len(tails) for each in PARTS}
+    print("# %s: %.0f ms injected in %d pieces, %.0f ms more %s; tail: %s; asleep in %s" % (
+        name, slow_ns / 1e6, PIECES // SLOW_EVERY, gained / 1e6, part, " ".join("%s %.0f %%" % each for each in tail.items()), dict(slept)))
+    return gained / slow_ns, tail, slept
+
+
+@case(alone=True, thorough=True)
+def work_injected(ctx):
+    """A delay in each class, of the CPU, a lock, the disk, an upstream server and a memory limit: the split names the class, with the time of the delay."""
+    for name, (part, wait_class) in INJECTED.items():
+        share, tail, slept = injected(ctx, name, **({"file": ctx.options.tsnap} if name == "disk" else {}))
+        check(0.85 <= share <= 1.15, "%s: %.2f of the delay", name, share)
+        del tail["runq"]  # a busy host's
+        check(max(tail, key=tail.get) == part, "%s: the tail is %s", name, tail)
+        check(not wait_class or slept[wait_class] >= 0.5 * sum(slept.values()), "%s: asleep in %s", name, slept)

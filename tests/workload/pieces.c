@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -36,7 +37,7 @@ struct pieces {
 	struct subject helper;
 	pthread_mutex_t held;
 	int to_helper[2], from_helper[2]; /* pipes, or ends of a connection */
-	int64_t slow_ns;		  /* that slow pieces took longer */
+	int64_t slow_ns;		  /* that slow pieces waited longer, but not for a CPU */
 	long pieces, cpu_ms, nap_ms, reads, slow_every, slow_ms, slow_mb, gap_ms;
 	const char *file;
 	struct subject server;
@@ -233,6 +234,18 @@ static void slowness_open(struct pieces *pieces)
 		subject_start(&pieces->helper, "helper", helper_run, pieces);
 }
 
+/* The time that this thread neither had a CPU nor waited for one. */
+static int64_t waited_ns(void)
+{
+	long long cpu_ns = 0, queue_ns = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+
+	if (!file || fscanf(file, "%lld %lld", &cpu_ns, &queue_ns) != 2)
+		die("schedstat");
+	fclose(file);
+	return clock_ns(CLOCK_MONOTONIC) - cpu_ns - queue_ns;
+}
+
 /* Does a piece; index: among those that count, -1: it does not. */
 static void piece_do(struct pieces *pieces, long index)
 {
@@ -243,9 +256,12 @@ static void piece_do(struct pieces *pieces, long index)
 
 	burn_ns(pieces->cpu_ms * NS_PER_MS);
 	at_ns = clock_ns(CLOCK_MONOTONIC);
-	if (slow)
+	if (slow) {
+		int64_t before_ns = waited_ns();
+
 		pieces->slowness->slow(pieces);
-	pieces->slow_ns += slow ? clock_ns(CLOCK_MONOTONIC) - at_ns : 0;
+		pieces->slow_ns += waited_ns() - before_ns;
+	}
 	if (pieces->nap_ms)
 		sleep_ns(pieces->nap_ms * NS_PER_MS);
 	pieces->nap_ns += index < 0 ? 0 : clock_ns(CLOCK_MONOTONIC) - at_ns;
