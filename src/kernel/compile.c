@@ -114,8 +114,8 @@ static int fields_check(const struct compile_request *request, const struct fiel
 			struct error *e)
 {
 	/* programs, or tsnap, do less without the fields of these */
-	const unsigned int wanted = fields_wanted(request->plan) &
-				    ~(FIELDS_QUOTA | FIELDS_END | FIELDS_LOCK);
+	const unsigned int wanted =
+		fields_wanted(request->plan) & ~(FIELDS_QUOTA | FIELDS_END | FIELDS_LOCK);
 
 	if (!request->plan || field_sets_there(layout, wanted))
 		return 0;

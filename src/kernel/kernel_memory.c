@@ -41,21 +41,21 @@ enum { KEY = -8, PIECE = KEY - 8 * PIECE_WORDS };
 		__VA_ARGS__, END_()
 /* Reads so many words at register 7 + from into the program's stack: helpers before 4.14 do not
  * write to maps. */
-#define READ_(count, from)                                                             \
-	BPF_STACK_(BPF_REG_1, PIECE), BPF_SET_(BPF_REG_2, 8 * (count)),                \
-		BPF_COPY_(BPF_REG_3, BPF_REG_7), BPF_ADD_(BPF_REG_3, 8 * (from)),      \
+#define READ_(count, from)                                                        \
+	BPF_STACK_(BPF_REG_1, PIECE), BPF_SET_(BPF_REG_2, 8 * (count)),           \
+		BPF_COPY_(BPF_REG_3, BPF_REG_7), BPF_ADD_(BPF_REG_3, 8 * (from)), \
 		BPF_CALL_(helper)
-#define KEEP_(i, to) \
+#define KEEP_(i, to)                                       \
 	BPF_LOAD_(BPF_REG_1, BPF_REG_10, PIECE + 8 * (i)), \
 		BPF_STORE_(BPF_REG_6, WORD_AT((to) + (i)), BPF_REG_1)
-#define KEEP_8_(i, to)                                                                     \
-	KEEP_(i, to), KEEP_((i) + 1, to), KEEP_((i) + 2, to), KEEP_((i) + 3, to),          \
+#define KEEP_8_(i, to)                                                            \
+	KEEP_(i, to), KEEP_((i) + 1, to), KEEP_((i) + 2, to), KEEP_((i) + 3, to), \
 		KEEP_((i) + 4, to), KEEP_((i) + 5, to), KEEP_((i) + 6, to), KEEP_((i) + 7, to)
-#define PIECE_(from) \
+#define PIECE_(from)                                                                     \
 	READ_(PIECE_WORDS, from), KEEP_8_(0, from), KEEP_8_(8, from), KEEP_8_(16, from), \
 		KEEP_8_(24, from)
-#define FOLLOW_(i)                                                       \
-	READ_(1, 0), BPF_LOAD_(BPF_REG_7, BPF_REG_10, PIECE),            \
+#define FOLLOW_(i)                                            \
+	READ_(1, 0), BPF_LOAD_(BPF_REG_7, BPF_REG_10, PIECE), \
 		BPF_STORE_(BPF_REG_6, WORD_AT(i), BPF_REG_7)
 #define FOLLOW_8_(i)                                                                        \
 	FOLLOW_(i), FOLLOW_((i) + 1), FOLLOW_((i) + 2), FOLLOW_((i) + 3), FOLLOW_((i) + 4), \
@@ -85,12 +85,11 @@ static int program_load(int map, bool by_fault, int helper)
 		END_(),
 	};
 
-	return bpf_call_load_described(
-		&(struct bpf_load){.type = by_fault ? BPF_PROG_TYPE_PERF_EVENT
-						    : BPF_PROG_TYPE_RAW_TRACEPOINT,
-				   .name = "ts_memory",
-				   .instructions = program,
-				   .count = sizeof(program) / sizeof(program[0])});
+	return bpf_call_load_described(&(struct bpf_load){
+		.type = by_fault ? BPF_PROG_TYPE_PERF_EVENT : BPF_PROG_TYPE_RAW_TRACEPOINT,
+		.name = "ts_memory",
+		.instructions = program,
+		.count = sizeof(program) / sizeof(program[0])});
 }
 
 /* Has page faults of this thread run the program. */
@@ -108,7 +107,8 @@ static int faults_open(struct kernel_memory *memory)
 	if (page == MAP_FAILED)
 		return -errno;
 	memory->page = page;
-	munlock(page, (size_t)memory->page_bytes); /* a locked page can't be given back (mlockall) */
+	munlock(page,
+		(size_t)memory->page_bytes); /* a locked page can't be given back (mlockall) */
 	memory->request = memory_get(sizeof(*memory->request));
 	memory->event = perf_call_open(&attr, 0, -1);
 	return memory->event < 0 ? memory->event : perf_call_run(memory->event, memory->program);

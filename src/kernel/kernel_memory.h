@@ -12,16 +12,16 @@
 struct kernel_memory;
 
 #define MEMORY_WORDS 8
-#define MEMORY_LINKS 64	  /* entries of a list that one run follows */
-#define MEMORY_STACK 128  /* words */
+#define MEMORY_LINKS 64	 /* entries of a list that one run follows */
+#define MEMORY_STACK 128 /* words */
 
 /* Loads the program. by_fault: it is run by page faults, and the thread that opens it must be the
  * one that reads. *memory: the caller's. 0 or -errno. */
 int kernel_memory_open(struct kernel_memory **memory, bool by_fault);
 void kernel_memory_close(struct kernel_memory *memory); /* may be NULL */
 
-/* These return what was read, until the next call; words that can't be read are 0, and so are all if
- * the program did not run. */
+/* These return what was read, until the next call; words that can't be read are 0, and so are all
+ * if the program did not run. */
 
 /* MEMORY_WORDS words from an address on. */
 const uint64_t *kernel_memory_words(struct kernel_memory *memory, uint64_t address);

@@ -26,8 +26,8 @@
 #define QUEUE_WAKE 2
 #define QUEUE_LINKS 3
 
-/* The word that says that somebody waits (kernel/locking): the owner's of a mutex, from 4.10 on, and
- * the count of an rwsem, from 5.3 on. */
+/* The word that says that somebody waits (kernel/locking): the owner's of a mutex, from 4.10 on,
+ * and the count of an rwsem, from 5.3 on. */
 #define MUTEX_WAITERS 1
 #define RWSEM_WAITERS 2
 #define RWSEM_WRITER_LOCKED 1
@@ -45,7 +45,7 @@ struct lock_search {
 	struct layout kinds[KINDS];
 	bool old_mutex; /* until 4.9: a count, and the owner's word is just its task */
 	bool old_rwsem; /* until 5.2: the count's halves are those who have it, and who waits */
-	int pid, tgid; /* of a task, one after the other */
+	int pid, tgid;	/* of a task, one after the other */
 	/* of a percpu_rw_semaphore, from 5.7 on; head -1: not known */
 	int percpu_head, percpu_readers, percpu_writer, percpu_block;
 	struct lock_symbols symbols;
@@ -133,9 +133,9 @@ static int layout_of_fields(struct lock_search *search, const struct field_layou
 	}
 	search->old_mutex = search->kinds[KERNEL_LOCK_MUTEX].count >= 0;
 	/* 5.3 has put the owner before the list, for all configurations */
-	search->old_rwsem = search->kinds[KERNEL_LOCK_RWSEM].owner < 0 ||
-			    search->kinds[KERNEL_LOCK_RWSEM].owner >
-				    search->kinds[KERNEL_LOCK_RWSEM].waiters;
+	search->old_rwsem =
+		search->kinds[KERNEL_LOCK_RWSEM].owner < 0 ||
+		search->kinds[KERNEL_LOCK_RWSEM].owner > search->kinds[KERNEL_LOCK_RWSEM].waiters;
 	search->percpu_head = -1;
 	search->pid = field_offset_find(layout, "task_struct", "pid");
 	search->tgid = field_offset_find(layout, "task_struct", "tgid");

@@ -19,8 +19,8 @@ struct lock_symbols;
 
 /* Loads the programs. *search: the caller's. 0, or -errno, and *search stays as it is. */
 int lock_search_open(struct lock_search **search);
-/* The same by page faults (4.9), with the layout that the probes were compiled with; for use by this
- * thread alone. -ENOENT: the layout lacks members. */
+/* The same by page faults (4.9), with the layout that the probes were compiled with; for use by
+ * this thread alone. -ENOENT: the layout lacks members. */
 int lock_search_open_by_faults(struct lock_search **search, const struct field_layout *layout);
 /* Finds the lock that a thread waits for now; blocker 0: it waits for none that was found. tid: as
  * the kernel numbers it; interruptible: it sleeps in S, where no percpu_rw_semaphore is waited for.

@@ -22,10 +22,10 @@ _Static_assert(MEMORY_STACK == KERNEL_STACK_WORDS, "a whole stack is read at onc
 
 struct task_finder {
 	struct kernel_memory *memory;
-	int file;		/* descriptor */
-	uint64_t owner_at;	/* address of the pointer to the owner's struct pid */
-	uint32_t tasks;		/* of a struct pid */
-	uint64_t link;		/* of a task: what tasks leads to */
+	int file;	   /* descriptor */
+	uint64_t owner_at; /* address of the pointer to the owner's struct pid */
+	uint32_t tasks;	   /* of a struct pid */
+	uint64_t link;	   /* of a task: what tasks leads to */
 	uint32_t pid, on_cpu, switches, preempted, sp;
 };
 

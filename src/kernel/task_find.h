@@ -14,8 +14,8 @@ struct kernel_memory;
 struct task_finder;
 struct task_stack;
 
-/* memory: the caller's, must outlive the finder. *finder: the caller's. 0; -ENOENT: the layout lacks
- * members; -ENODATA: the way to this very thread does not lead to it; or another -errno. */
+/* memory: the caller's, must outlive the finder. *finder: the caller's. 0; -ENOENT: the layout
+ * lacks members; -ENODATA: the way to this very thread does not lead to it; or another -errno. */
 int task_finder_open(struct task_finder **finder, struct kernel_memory *memory,
 		     const struct field_layout *layout);
 void task_finder_close(struct task_finder *finder); /* may be NULL */

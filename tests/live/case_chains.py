@@ -220,15 +220,28 @@ def chain_of_turns(ctx):
     turns(ctx, "turns", "S")
 
 
+CHECKED = {}  # what --check says, by the arguments of tsnap: it takes some seconds in an emulator
+
+
 def has_feature(ctx, fact):
-    tool = ctx.plain("--check")
-    tool.finish_plain()
-    return re.search(r"(?m)^ *%s +yes" % fact, tool.out.decode())
+    if ctx.options.tsnap_args not in CHECKED:
+        tool = ctx.plain("--check")
+        tool.finish_plain()
+        CHECKED[ctx.options.tsnap_args] = tool.out.decode()
+    return re.search(r"(?m)^ *%s +yes" % fact, CHECKED[ctx.options.tsnap_args])
 
 
-def needs_lock_holders(ctx):
-    if not (has_feature(ctx, "lock_search") or has_feature(ctx, "lock_faults")):
+KERNEL = tuple(int(number) for number in re.findall(r"\d+", os.uname().release)[:2])
+
+
+def lock_ways(ctx):
+    """The ways to search for locks, which hosts with perf events and BTF have. --check takes minutes on an old kernel in an emulator."""
+    if KERNEL < (5, 10):
+        return ["lock_faults"]
+    ways = [way for way in ("lock_search", "lock_faults") if has_feature(ctx, way)]
+    if not ways:
         raise Skip("no holders of kernel locks on this kernel")
+    return ways
 
 
 def needs_feature(ctx, fact):
@@ -274,11 +287,9 @@ def chain_of_locks_by_faults(ctx):
 @case(long=True)
 def chain_of_frozen_page(ctx):
     """A mutex and an rwsem whose holder waits for its process's memory map, which a page of a frozen file system keeps locked."""
-    if tuple(int(number) for number in os.uname().release.split(".")[:2]) >= (6, 4):
+    if KERNEL >= (6, 4):
         raise Skip("a page fault in a file leaves the memory map alone on this kernel")
-    ways = [way for way in ("lock_search", "lock_faults") if has_feature(ctx, way)]
-    if not ways:
-        raise Skip("no holders of kernel locks on this kernel")
+    ways = lock_ways(ctx)
     with Device() as device, file_system(ctx, device) as folder:
         workload = None
         try:
@@ -381,7 +392,7 @@ def chain_of_memory_map(ctx):
 @case
 def chain_of_terminal(ctx):
     """A thread that waits in S for a mutex of the kernel, so that a signal can end it: it writes to a terminal whose buffer another one fills."""
-    needs_lock_holders(ctx)
+    ways = lock_ways(ctx)
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     writers = []
@@ -395,7 +406,7 @@ def chain_of_terminal(ctx):
     told = {(row["state"], row["blocker_tid"], row["blocker_sure"], row["waits_on"], row["chain"].split(" server>")[0])
             for row in rows if row["comm"] == "waits"}
     name = "atomic_write_lock of %s held by %d fills (S, write)" % (os.ttyname(theirs), writers[0].pid)
-    if not has_feature(ctx, "lock_search"):
+    if "lock_search" not in ways:
         name = "kernel lock held by %d fills (S, write)" % writers[0].pid
     check(told == {("S", str(writers[0].pid), "certain", name, "waits kernel lock> fills")}, "%s", told)
     check(not any("lock" in row["waits_on"] for row in rows if row["comm"] == "fills"), "the other one waits for a lock: %s", rows[-2:])
@@ -483,7 +494,7 @@ def static_lock(ctx, name, *arguments):
 @case(long=True)
 def chain_of_static_locks(ctx):
     """Who changes network interfaces, or moves processes between control groups, waits for the kernel's one lock of that, by its name."""
-    needs_lock_holders(ctx)
+    lock_ways(ctx)
     static_lock(ctx, "rtnl_mutex")
     folder = ctx.temporary()
     if subprocess.run(["mount", "-t", "cgroup2", "none", folder], check=False).returncode:

@@ -94,13 +94,13 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	bcc->bpf_module_destroy(module);
 }
 
-/* True if no program reads the field: the disk of a request is its queue's if that has one. Quotas
- * and connections need all of their fields. */
+/* True if no program reads the field: tsnap itself reads those of locks; the disk of a request is
+ * its queue's if that has one. Quotas and connections need all of their fields. */
 static bool field_unused(const struct field_layout *layout, size_t field)
 {
 	const bool of_queue = field_there(layout, field_index("request_queue", "disk"));
 
-	return !field_there(layout, field) ||
+	return field_rows[field].sets == FIELDS_LOCK || !field_there(layout, field) ||
 	       !field_sets_there(layout, field_rows[field].sets &
 						 (FIELDS_QUOTA | FIELDS_SOCKET | FIELDS_PACKET)) ||
 	       field == field_index("request", of_queue ? "rq_disk" : "q");

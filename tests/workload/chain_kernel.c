@@ -66,7 +66,8 @@ static void write_on(void *unused)
 		die("write");
 }
 
-/* The file's inode is held by that thread, which sleeps: adds who waits for it, and who for them. */
+/* The file's inode is held by that thread, which sleeps: adds who waits for it, and who for them.
+ */
 static void waiters_add(pid_t holder_tid, const char *holder_end)
 {
 	subject_start(&writers[0], "chain_writer", write_on, NULL);
@@ -93,12 +94,12 @@ static void kernel_locks(void)
 }
 
 /* --- the same without userfaultfd(2), in a file system that is frozen: who writes a page of a file
- * there sleeps in its page fault, and has the memory map's lock until 6.4; who changes the map waits
- * for it, and after that one every page fault of the process. */
+ * there sleeps in its page fault, and has the memory map's lock until 6.4; who changes the map
+ * waits for it, and after that one every page fault of the process. */
 
 static struct {
 	struct worker fault, maps, holder;
-} *frozen; /* shared with the process whose threads they are */
+} * frozen; /* shared with the process whose threads they are */
 static char *frozen_page;
 
 static void page_write(void *unused)

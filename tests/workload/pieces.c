@@ -192,7 +192,8 @@ static void slow_disk(struct pieces *pieces)
 static void slow_memory(struct pieces *pieces)
 {
 	size_t bytes = (size_t)pieces->slow_mb << 20;
-	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		die("mmap");
