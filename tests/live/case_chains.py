@@ -361,16 +361,26 @@ def handovers(ctx, of, samples, turn_ms, *args):
     return waits, right
 
 
+def handovers_of_both(ctx, many, *args):
+    for of in ("kernel_turns", "kernel_mutex_turns"):
+        handovers(ctx, of, many, 2, *args)
+        waits, right = handovers(ctx, of, many, 30, *args)
+        # 90 to 96 % on a host whose two CPUs have 37 to 12 threads to run
+        check(right >= (0.85 if SLOW == 1 else 0.3) * waits, "%s: %d of %d samples have the right holder", of, right, waits)
+
+
 @case(alone=True, thorough=True)
 def chain_of_handovers(ctx):
     """Of 100000 samples of threads that wait for locks that change hands no certain holder is wrong; most have the right holder where turns last 30 ms."""
     needs_feature(ctx, "lock_search")
-    many = 25000 if SLOW == 1 else 500
-    for of in ("kernel_turns", "kernel_mutex_turns"):
-        handovers(ctx, of, many, 2, *ctx.without("kernel_locks"))
-        waits, right = handovers(ctx, of, many, 30, *ctx.without("kernel_locks"))
-        # 90 to 96 % on a host whose two CPUs have 37 to 12 threads to run
-        check(right >= (0.85 if SLOW == 1 else 0.3) * waits, "%s: %d of %d samples have the right holder", of, right, waits)
+    handovers_of_both(ctx, 25000 if SLOW == 1 else 500, *ctx.without("kernel_locks"))
+
+
+@case(alone=True, thorough=True)
+def chain_of_handovers_by_faults(ctx):
+    """The same where page faults of tsnap run the program."""
+    needs_feature(ctx, "lock_faults")
+    handovers_of_both(ctx, 25000 if SLOW == 1 else 500, *ctx.without("kernel_locks,lock_search"))
 
 
 @case
