@@ -68,18 +68,16 @@ static void write_on(void *unused)
 
 /* The file's inode is held by that thread, which sleeps: adds who waits for it, and who for them.
  */
-static void waiters_add(pid_t holder_tid, const char *holder_end)
+static void waiters_add(pid_t holder_tid, const char *shown)
 {
 	subject_start(&writers[0], "chain_writer", write_on, NULL);
 	await_state(getpid(), writers[0].tid, "D", SYS_write);
-	victim_add(writers[0].tid, holder_tid, "chain_writer kernel lock> chain_holder%s",
-		   holder_end);
+	victim_add(writers[0].tid, holder_tid, "chain_writer kernel lock> %s", shown);
 	for (int i = 0; i < PAGES; i++) {
 		subject_start(&waiters[i], "chain_waiter", write_on, NULL);
 		await_state(getpid(), waiters[i].tid, "D", SYS_write);
 		victim_add(waiters[i].tid, writers[0].tid,
-			   "chain_waiter kernel lock> chain_writer kernel lock> chain_holder%s",
-			   holder_end);
+			   "chain_waiter kernel lock> chain_writer kernel lock> %s", shown);
 	}
 	pid_add(getpid());
 }
@@ -90,7 +88,7 @@ static void kernel_locks(void)
 	file_make();
 	subject_start(&holder, "chain_holder", hold_inode, NULL);
 	await_state(getpid(), holder.tid, "S", SYS_pwrite64);
-	waiters_add(holder.tid, "");
+	waiters_add(holder.tid, "chain_holder");
 }
 
 /* --- the same without userfaultfd(2), in a file system that is frozen: who writes a page of a file
@@ -151,14 +149,14 @@ static void kernel_frozen(void)
 
 	frozen = mmap(NULL, sizeof(*frozen), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	file = (int)syscall(SYS_memfd_create, "chain-kernel", 0);
+	file = open("/dev/shm", O_RDWR | O_TMPFILE, 0600); /* not to be frozen */
 	if (frozen == MAP_FAILED || file < 0)
-		die("memfd_create");
+		die("open");
 	pid = part_start(&(struct part){"chain_frozen", frozen_run, file, -1});
 	while (!__atomic_load_n(&frozen->holder.subject.tid, __ATOMIC_ACQUIRE))
 		sleep_ns(NAP_NS);
 	await_state(pid, frozen->holder.subject.tid, "D", SYS_pwrite64);
-	waiters_add(frozen->holder.subject.tid, "*");
+	waiters_add(frozen->holder.subject.tid, "*"); /* its process may not be read */
 }
 
 /* Holds the directory's rwsem, for reading. */

@@ -49,6 +49,7 @@ static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t
 {
 	struct thread_table *table = &context->kernel.table;
 	const struct thread_state *record;
+	struct thread_state copy;
 	uint64_t sequence;
 	uint32_t key;
 
@@ -56,8 +57,11 @@ static bool has_not_run_since(struct live_context *context, int64_t tid, int64_t
 	if (context->view.translated || thread_table_key(table, (uint32_t)tid, &key))
 		return false;
 	record = thread_table_mapped(table, key);
-	if (!record)
-		return false;
+	if (!record) { /* until 5.4 */
+		if (thread_table_get(table, key, &copy))
+			return false;
+		record = &copy;
+	}
 	/* thread_table_is_out() says if the record has changed since */
 	sequence = __atomic_load_n(&record->sched.sequence_done, __ATOMIC_ACQUIRE);
 	return (int64_t)__atomic_load_n(&record->sched.out_ns, __ATOMIC_RELAXED) <= since_ns &&
