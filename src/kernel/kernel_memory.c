@@ -185,7 +185,7 @@ int kernel_memory_open(struct kernel_memory **memory, bool by_fault)
 
 	*opened = (struct kernel_memory){.program = -1, .map = -1, .event = -1};
 	result = request_open(opened, by_fault);
-	if (result >= 0 && !kernel_memory_task(opened))
+	if (result >= 0 && (!opened->request || !kernel_memory_task(opened)))
 		result = -ENODATA; /* the program did not run */
 	if (result < 0) {
 		kernel_memory_close(opened);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* In struct file, or in the struct fown_struct that it leads to since 6.12 (include/linux/fs.h). */
-#define FILE_WORDS 48
+#define FILE_BYTES 384
 #define OWNER_WORDS 8
 #define CPU_CONTEXT_SP 88 /* arm64: of struct cpu_context, behind x19 to x28 and fp */
 
@@ -90,7 +90,7 @@ static uint64_t owner_find(const struct task_finder *finder, uint64_t file, uint
 {
 	if (!file || !pid || !owner_set(finder, (uint32_t)syscall(SYS_gettid)))
 		return 0;
-	for (uint64_t at = file; at < file + 8 * FILE_WORDS; at += 8) {
+	for (uint64_t at = file; at < file + FILE_BYTES; at += 8) {
 		uint64_t word = word_at(finder->memory, at);
 
 		if (word == pid && is_owner(finder, at, pid))
