@@ -2,7 +2,7 @@
 /* Waits within the kernel that its functions name: for what the kernel itself has to finish, which
  * no thread holds (an RCU grace period, a work item, a helper program), and for two mutexes that a
  * whole host shares: while one is held, nobody can change network interfaces, or control groups.
- * Who holds these is found from 5.10 on (edges to kernel locks). */
+ * Who holds these is found by edges to kernel locks. */
 #include "sample/waits_on.h"
 #include "waits/kernel_stack.h"
 #include "waits/wait_object.h"
