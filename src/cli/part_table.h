@@ -7,8 +7,7 @@
 
 extern const struct report_part *const part_table[];
 extern const struct report_part times_part, earlier_findings_part, recorded_findings_part,
-	counted_findings_part, recorded_events_part, recorded_distributions_part,
-	probe_stacks_part, record_part,
-	stack_dict_part, changed_part, hosts_part;
+	counted_findings_part, recorded_events_part, recorded_distributions_part, probe_stacks_part,
+	record_part, stack_dict_part, changed_part, hosts_part;
 
 #endif

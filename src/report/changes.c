@@ -134,10 +134,9 @@ static void rates_find(struct rate rates[SIDE_COUNT], double us[][CHANGE_SLICES_
 
 		for (int side = 0; side < SIDE_COUNT; side++) {
 			longer[side].mean = rates[side].mean;
-			longer[side].variance =
-				slices_variance(us[side], slices[side].elapsed_us,
-						slices[side].count, each, rates[side].mean,
-						&longer[side].freedom);
+			longer[side].variance = slices_variance(
+				us[side], slices[side].elapsed_us, slices[side].count, each,
+				rates[side].mean, &longer[side].freedom);
 		}
 		if (each > 1 && longer[SIDE_BEFORE].variance + longer[SIDE_AFTER].variance <=
 					most * LONGER_LEAST)
@@ -302,8 +301,8 @@ static void cells_make(struct search *search)
 		memcpy(cell->values, rows[i].values, bytes);
 		for (int side = 0; side < SIDE_COUNT; side++) {
 			for (size_t slice = 0; slice < CHANGE_SLICES_MAX; slice++) {
-				double us = rows[i].us[side][slice] *
-					    (side == SIDE_AFTER ? scale : 1);
+				double us =
+					rows[i].us[side][slice] * (side == SIDE_AFTER ? scale : 1);
 
 				cell->us[side][slice] += us;
 				cell->all_us[side] += us;

@@ -130,7 +130,7 @@ enum need_probe {
 	SEES_RENAMES = 256,
 	SEES_IRQS = 512,
 	LOOKS_AT_MEMORY = 1024, /* of threads on a CPU */
-	KEEPS_EXECS = 2048, /* another program of a thread */
+	KEEPS_EXECS = 2048,	/* another program of a thread */
 };
 
 /* Rows of needs: the need, the needs that it implies, what fills it, its traits, its probes, its

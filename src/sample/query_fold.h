@@ -6,8 +6,8 @@
 #include "base/text.h"
 
 /* Adds the statement with a ? for each number, string and parameter, one for a list of them, and
- * without comments or semicolons at its end. What was cut within a string ends there. A "name" in double quotes stays, as
- * in standard SQL; folding the result changes nothing more. */
+ * without comments or semicolons at its end. What was cut within a string ends there. A "name" in
+ * double quotes stays, as in standard SQL; folding the result changes nothing more. */
 void query_fold(struct text *to, const char *query);
 
 #endif

@@ -226,8 +226,8 @@ static void steady_add(struct changes *changes, enum change_side side, uint32_t 
 	}
 }
 
-/* Where nearly all time has a value, and there is more of it, that is told: here of one program that
- * does one thing. */
+/* Where nearly all time has a value, and there is more of it, that is told: here of one program
+ * that does one thing. */
 static void all_grow(void **state)
 {
 	struct changes changes = changes_new();
