@@ -12,7 +12,7 @@
 BPF_TABLE("percpu_array", __u32, struct cpu_tick, ts_ticks, 1);
 
 #if defined(LOOK_AT_MEMORY) && defined(ON_CPU_LOOK)
-BPF_TABLE("lru_hash", __u32, __u64, ts_look_at, LOOK_THREADS_MAX);
+BPF_TABLE("lru_hash", __u32, __u64, ts_look_at, LOOKS_AT_MAX);
 BPF_TABLE("percpu_array", __u32, struct memory_look, ts_memory, 1);
 
 static inline void memory_look(const struct cpu_tick *tick)

@@ -275,7 +275,7 @@ struct cpu_tick {
 	__u64 registers[THREAD_REGISTER_COUNT];
 };
 
-#define LOOK_THREADS_MAX 4096 /* in whose memory a look reads */
+#define LOOKS_AT_MAX 4096 /* in whose memory a look reads */
 #define LOOK_HEAD 28	      /* bytes before those whose number is the last 2 of them */
 #define LOOK_MORE 1024	      /* these are fewer; a power of 2 */
 
