@@ -276,8 +276,8 @@ struct cpu_tick {
 };
 
 #define LOOKS_AT_MAX 4096 /* in whose memory a look reads */
-#define LOOK_HEAD 28	      /* bytes before those whose number is the last 2 of them */
-#define LOOK_MORE 1024	      /* these are fewer; a power of 2 */
+#define LOOK_HEAD 28	  /* bytes before those whose number is the last 2 of them */
+#define LOOK_MORE 1024	  /* these are fewer; a power of 2 */
 
 /* What that look read in the memory of the thread, one per CPU: the record that a pointer of the
  * thread leads to, as OpenTelemetry lays it out (src/apps/otel.c). */

@@ -82,6 +82,12 @@ static bool is_packet(int64_t at)
 	return at == 40 || at == 48 || (at % 32 == 8 && at < 8 + DNS_BYTES);
 }
 
+/* True if a thread's record is read there: behind its head. */
+static bool is_record(int64_t at)
+{
+	return at == LOOK_HEAD;
+}
+
 static void reads_check(const struct instruction_needs *needs, const struct field_layout *layout,
 			const char *program, struct fields_seen *seen)
 {
@@ -90,7 +96,7 @@ static void reads_check(const struct instruction_needs *needs, const struct fiel
 		bool known = is_registers(needs->reads[i]) ||
 			     is_handed_registers(needs->reads[i]) ||
 			     is_user_stack(needs->reads[i]) || is_packet(needs->reads[i]) ||
-			     !needs->reads[i];
+			     is_record(needs->reads[i]) || !needs->reads[i];
 
 		for (size_t f = 0; f < field_count; f++) {
 			if (!field_there(layout, f) || needs->reads[i] != read_offset(layout, f))
