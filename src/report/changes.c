@@ -429,7 +429,7 @@ static bool change_fill(struct search *search, const struct candidate *set, stru
 	const struct cell *cells = search->cells.rows;
 	double us[SIDE_COUNT][CHANGE_SLICES_MAX] = {{0}}, freedom, error, common;
 	int64_t waits[SIDE_COUNT] = {0}, age_us[SIDE_COUNT] = {0};
-	struct rate rates[SIDE_COUNT];
+	struct rate rates[SIDE_COUNT] = {{0}};
 
 	*change = (struct change){.term_count = set->term_count};
 	memcpy(change->terms, set->terms, sizeof(change->terms));

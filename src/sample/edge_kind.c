@@ -20,10 +20,11 @@ static void lock_name(const struct sample *sample, const char *name, struct text
 	text_add_string(text, name);
 }
 
-/* Adds "monitor 0x7f21c3a0" or "ReentrantLock 0x7f21c3a0", with which waits_on begins. */
+/* Adds "monitor of Order 0x7f21c3a0" or "ReentrantLock 0x7f21c3a0", with which waits_on begins. */
 static void lock_monitor(const struct sample *sample, const char *name, struct text *text)
 {
-	const char *waits_on = sample->wait.on, *address = waits_on ? strchr(waits_on, ' ') : NULL;
+	const char *waits_on = sample->wait.on,
+		   *address = waits_on ? strstr(waits_on, " 0x") : NULL;
 
 	(void)name;
 	if (address)

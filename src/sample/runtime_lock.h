@@ -26,7 +26,7 @@ struct runtime_lock {
 	bool changing;	     /* the holder may be about to change */
 	bool lost;	     /* its holder has ended */
 	bool later;	     /* not found yet: a later scan may find it */
-	char class[48];	     /* its name, in place of the kind's; "": that of the kind */
+	char class[64];	     /* its name, in place of the kind's; "": that of the kind */
 	char location[176];  /* position of the holder in its program; "": not known */
 };
 

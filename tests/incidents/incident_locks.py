@@ -95,7 +95,7 @@ def java_started(ctx, lock, idle=False):
 def java_synchronized(ctx):
     """Java: 16 threads of a pool wait to enter a synchronized block, in which another thread sleeps."""
     jvm = java_started(ctx, "monitor")
-    return Truth("lock", ("pool-*-thread-*", JAVA_WAITERS), ("stock-update", jvm.pid), r"monitor 0x.*sleeps", now(), True)
+    return Truth("lock", ("pool-*-thread-*", JAVA_WAITERS), ("stock-update", jvm.pid), r"monitor of Object 0x.*sleeps", now(), True)
 
 
 @look_alike(2)

@@ -156,7 +156,8 @@ MONITORS = """
 import java.io.RandomAccessFile;
 import java.util.concurrent.locks.LockSupport;
 public class Monitors {
-    static final Object lock = new Object(), other = new Object();
+    static class Order { }
+    static final Object lock = new Order(), other = new Object();
     static volatile long spun;
     static volatile boolean held;
     interface Work { void run() throws Exception; }
@@ -226,6 +227,7 @@ def chain_of_monitors(ctx):
             wrong = [row for row in rows if row["blocker_kind"] == "monitor" and
                      (row["blocker_tid"] not in holders or not row["comm"].startswith("waiter"))]
             right = [row for row in told if row["blocker_sure"] == "certain" and row["chain"].startswith(row["comm"] + " monitor> holder")
+                     and row["waits_on"].startswith("monitor of Monitors$Order 0x")
                      and row["waits_on"].endswith(" held by %s holder" % row["blocker_tid"])]
             find.expect(len(waiting) >= 100 and len(holders) == 1, "%s %s: %d samples, holders %s", java, how, len(waiting), holders)
             find.expect(len(right) >= 0.9 * len(waiting), "%s %s: %d of %d: %s", java, how, len(right), len(waiting),

@@ -75,11 +75,17 @@ static bool is_user_stack(int64_t at)
 	return at == 4 || at == 8 || (at % 32 == 0 && at < EXEC_ARGUMENT_BYTES);
 }
 
-/* True if a packet is read there: after an IPv6 header, and that of a fragment, or a piece of a
- * message of DNS after a UDP header. */
+/* True if a piece of a message of DNS is read there, which begins after that many bytes. */
+static bool is_message(int64_t at, int64_t begin)
+{
+	return at >= begin && at < begin + DNS_BYTES && (at - begin) % 32 == 0;
+}
+
+/* True if a packet is read there: after an IPv6 header, or a message after a UDP header, one behind
+ * an IPv6 header, or behind that and that of a fragment. */
 static bool is_packet(int64_t at)
 {
-	return at == 40 || at == 48 || (at % 32 == 8 && at < 8 + DNS_BYTES);
+	return at == 40 || is_message(at, 8) || is_message(at, 48) || is_message(at, 56);
 }
 
 /* True if a thread's record is read there: behind its head. */

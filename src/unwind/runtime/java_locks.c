@@ -28,6 +28,7 @@
 
 /* Mark of an object that was moved: markWord::marked_value, in the lock bits. */
 #define MARK_MOVED 3u
+#define MARK_MONITOR 2u /* markWord::monitor_value: the rest is the monitor's address */
 
 static bool java_short(struct thread_memory *memory, uint64_t address, uint16_t *number)
 {
@@ -460,4 +461,37 @@ enum java_parked java_parked_read(struct java_locks *locks, const struct java_la
 	return collections_read(layout, memory, &count_again) && count_again == count
 		       ? parked
 		       : PARKED_UNREAD;
+}
+
+/* Finds the object that has a monitor, which its mark leads to. A monitor has a WeakHandle to it
+ * since JDK 16, as the JVM's threads have handles to theirs. */
+static bool monitor_object(const struct java_layout *layout, struct thread_memory *memory,
+			   uint64_t monitor, uint64_t *object)
+{
+	uint64_t mark;
+
+	return java_layout_has(layout, JAVA_MONITOR_OBJECT) &&
+	       java_word(memory, monitor + layout->at[JAVA_MONITOR_OBJECT], object) && *object &&
+	       (layout->thread_direct || java_word(memory, *object, object)) && *object &&
+	       java_word(memory, *object + layout->at[JAVA_OBJECT_MARK], &mark) &&
+	       mark == (monitor | MARK_MONITOR);
+}
+
+void java_monitor_class(const struct java_locks *locks, const struct java_layout *layout,
+			struct thread_memory *memory, uint64_t monitor, char to[JAVA_CLASS_SIZE])
+{
+	char name[NAME_MAX_BYTES];
+	uint64_t object, class, symbol;
+	int32_t count, count_again;
+
+	*to = '\0';
+	if (!locks->usable || !collections_read(layout, memory, &count) ||
+	    !monitor_object(layout, memory, monitor, &object) ||
+	    !object_class(locks, layout, memory, object, &class) ||
+	    !java_word(memory, class + layout->at[JAVA_CLASS_NAME], &symbol) ||
+	    !name_read(layout, memory, symbol, name, sizeof(name)))
+		return;
+	thread_memory_again(memory);
+	if (collections_read(layout, memory, &count_again) && count_again == count)
+		name_take(name, to);
 }

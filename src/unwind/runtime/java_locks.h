@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Locks of java.util.concurrent that threads of HotSpot are parked for, read in a parser out of the
- * Java heap. Everything in it may be a lie, or change meanwhile.
+/* Locks of java.util.concurrent that threads of HotSpot are parked for, and classes of objects with
+ * monitors, read in a parser out of the Java heap. Everything in it may be a lie, or change
+ * meanwhile.
  *
  * LockSupport.park() leaves the object that the thread waits for in java.lang.Thread::parkBlocker
  * until it returns. If that is an AbstractOwnableSynchronizer, as those of ReentrantLock and
@@ -55,5 +56,9 @@ void java_locks_find(struct java_locks *locks, const struct java_layout *layout,
 enum java_parked java_parked_read(struct java_locks *locks, const struct java_layout *layout,
 				  struct thread_memory *memory, uint64_t thread,
 				  struct java_monitor *lock);
+
+/* Reads the class of the object that has the monitor. "": it can't be read. */
+void java_monitor_class(const struct java_locks *locks, const struct java_layout *layout,
+			struct thread_memory *memory, uint64_t monitor, char to[JAVA_CLASS_SIZE]);
 
 #endif

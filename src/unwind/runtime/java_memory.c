@@ -240,8 +240,11 @@ void java_monitor_read(struct java_threads *java, struct thread_memory *memory, 
 	monitor->address = waiter->pending;
 	answer->waits = java_word(memory, monitor->address + layout->at[JAVA_MONITOR_OWNER],
 				  &monitor->owner);
-	if (answer->waits && monitor->owner)
+	if (!answer->waits)
+		return;
+	if (monitor->owner)
 		monitor->holder = holder_of(java, memory, monitor);
+	java_monitor_class(&java->locks, layout, memory, monitor->address, monitor->object);
 }
 
 /* --- code, and answers */

@@ -401,6 +401,15 @@ static bool layout_request(struct runtime_finder *monitors, struct runtime_proce
 	       answer.has_monitors;
 }
 
+/* Writes "monitor of Order"; nothing: the class of its object is not known. */
+static void monitor_name(struct java_monitor *monitor, char *to, size_t bytes)
+{
+	monitor->object[sizeof(monitor->object) - 1] = '\0';
+	function_name_clean(monitor->object);
+	if (*monitor->object)
+		snprintf(to, bytes, "monitor of %s", monitor->object);
+}
+
 static bool monitor_find(struct runtime_finder *monitors, struct runtime_process *process,
 			 const struct stack_thread *thread, const struct runtime_waiter *waiter,
 			 struct runtime_lock *lock)
@@ -429,13 +438,14 @@ static bool monitor_find(struct runtime_finder *monitors, struct runtime_process
 		(int64_t)(hash_u64(answer.monitor.owner ^ hash_u64(lock->address)) & INT64_MAX);
 	if (answer.waits && *answer.monitor.class) {
 		lock->kind = EDGE_JAVA_LOCK;
-		memcpy(lock->class, answer.monitor.class, sizeof(lock->class));
-		lock->class[sizeof(lock->class) - 1] = '\0';
+		answer.monitor.class[sizeof(answer.monitor.class) - 1] = '\0';
+		snprintf(lock->class, sizeof(lock->class), "%s", answer.monitor.class);
 		function_name_clean(lock->class);
 		/* its address changes while it is held */
 		lock->turn = (int64_t)(hash_u64(answer.monitor.owner) & INT64_MAX);
 	} else {
 		lock->free = !answer.monitor.owner;
+		monitor_name(&answer.monitor, lock->class, sizeof(lock->class));
 	}
 	return answer.waits;
 }

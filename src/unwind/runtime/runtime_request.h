@@ -136,6 +136,7 @@ struct java_monitor {
 	/* "ReentrantLock": what lock it is; its owner, a JavaThread, is 0 if that is a virtual
 	 * thread. "": a monitor */
 	char class[JAVA_CLASS_SIZE];
+	char object[JAVA_CLASS_SIZE]; /* class of the monitor's object; "": not known */
 };
 
 struct java_monitor_answer {
