@@ -42,7 +42,8 @@ const struct field_row field_rows[] = {
 	{"mutex", {"wait_list"}, "char ", "[16]", 16, FIELDS_LOCK},
 	{"mutex", {"owner"}, "unsigned long", "", 8, FIELDS_LOCK},
 	{"mutex", {"count"}, "int", "", 4, FIELDS_LOCK}, /* until 4.9 */
-	{"rw_semaphore", {"wait_list"}, "char ", "[16]", 16, FIELDS_LOCK},
+	/* RHEL 7 has the owner in its place */
+	{"rw_semaphore", {"wait_list"}, "char ", "[0]", 0, FIELDS_LOCK},
 	{"rw_semaphore", {"owner"}, "unsigned long", "", 8, FIELDS_LOCK},
 	{"rw_semaphore", {"count"}, "long", "", 8, FIELDS_LOCK},
 	{"semaphore", {"wait_list"}, "char ", "[16]", 16, FIELDS_LOCK},

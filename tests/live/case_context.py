@@ -358,14 +358,15 @@ def context_recorded(ctx):
     workload, directory = ctx.workload("held"), ctx.temporary()
     file = os.readlink("/proc/%d/exe" % workload.tgid)
     spec = "ctx = probe p:%s:probed_begin(arg1:str) .. probed_end" % file
-    tool = ctx.plain("-a", "-F", 20, "-p", workload.tgid, "-o", directory, "-G", "ctx", "--context", spec)
+    tool = ctx.plain("-a", "-F", 20, "-p", workload.tgid, "-o", directory, "-G", "ctx", "--context", spec,
+                     "--probe-budget", 99)
     wait_until(lambda: os.listdir(directory) or tool.code is not None, 20 * SLOW, "a file of the recording")
     time.sleep(1)
     workload.say("go")
     workload.wait_done()
     time.sleep(2)
     tool.interrupt()
-    rows = ctx.plain("--csv", "-g", "tid,comm,state,ctx", "--replay", directory, "--context", spec).finish(0, 20 * SLOW)
+    rows = ctx.plain("-a", "--csv", "-g", "tid,comm,state,ctx", "--replay", directory, "--context", spec).finish(0, 20 * SLOW)
     sleeps = [row["ctx"] for row in rows if row["comm"] == "held_sleeps" and row["ctx"]]
     check(len(set(sleeps)) > 10 and all(re.match(r"thread \d+, job \d+$", words) for words in sleeps), "%s", sleeps[:10])
     for words, spec in (("no function 'probed_ends'; the nearest is 'probed_end'", "x = probe p:%s:probed_begin(arg1) .. probed_ends" % file),

@@ -17,6 +17,12 @@ struct probed {
 	jmp_buf back;
 };
 
+#ifdef __clang__
+#define PROBED __attribute__((noinline))
+#else /* gcc makes copies with other names for arguments that are always the same */
+#define PROBED __attribute__((noinline, noclone))
+#endif
+
 /* Functions that are not static keep their names and their arguments in registers; no call is the
  * last thing that they do. */
 int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes);
@@ -29,14 +35,14 @@ void probed_begin(const char *text, long number);
 void probed_end(void);
 
 /* Returns bytes, or -1 if they are 0. */
-__attribute__((noinline)) int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes)
+PROBED int64_t probed_nap(int64_t nap_ns, int signed_number, uint64_t bytes)
 {
 	sleep_ns(nap_ns);
 	__asm__ volatile("" : : "r"(signed_number));
 	return bytes ? (int64_t)bytes : -1;
 }
 
-__attribute__((noinline)) int probed_nested(int depth)
+PROBED int probed_nested(int depth)
 {
 	int below = 0;
 
@@ -48,13 +54,13 @@ __attribute__((noinline)) int probed_nested(int depth)
 }
 
 /* Is left by longjmp(3). */
-__attribute__((noinline)) void probed_left(struct probed *probed)
+PROBED void probed_left(struct probed *probed)
 {
 	__asm__ volatile("");
 	longjmp(probed->back, 1);
 }
 
-__attribute__((noinline)) void probed_hot(void)
+PROBED void probed_hot(void)
 {
 	__asm__ volatile("");
 }
@@ -109,13 +115,13 @@ static void probed_step(int number, const char *name)
 	USDT("last", "0", "-2@%0 4@%1", "m"(probed_last), "n"(0xfffffffe));
 }
 
-__attribute__((noinline)) void probed_name(const char *name)
+PROBED void probed_name(const char *name)
 {
 	__asm__ volatile("" : : "r"(name));
 }
 
 /* Sleeps, and then takes that much CPU time. */
-__attribute__((noinline)) void probed_both(int64_t nap_ns, int64_t spin_ns)
+PROBED void probed_both(int64_t nap_ns, int64_t spin_ns)
 {
 	int64_t until_ns;
 
@@ -176,12 +182,12 @@ static void probed_run(void)
 	}
 }
 
-__attribute__((noinline)) void probed_begin(const char *text, long number)
+PROBED void probed_begin(const char *text, long number)
 {
 	__asm__ volatile("" : : "r"(text), "r"(number));
 }
 
-__attribute__((noinline)) void probed_end(void)
+PROBED void probed_end(void)
 {
 	__asm__ volatile("");
 }
