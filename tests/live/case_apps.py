@@ -125,7 +125,7 @@ def statements_logged(server, text):
     return [(float(end) - float(ms) / 1000, float(end), name) for end, ms, name in found]
 
 
-@case
+@case(alone=True)
 def apps_on_cpu(ctx):
     """A session that computes: each sample on a CPU shows the statement that was running then, as the server's log has it, never the one
     before or after; most samples do. Of short statements some are over before they are read: they show none."""

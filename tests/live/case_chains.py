@@ -451,7 +451,8 @@ def chain_of_freezer(ctx):
             workload.process.wait(STOP_S)
     told = collections.Counter((row["comm"], row["state"], row["blocker_tid"], row["blocker_sure"]) for row in rows)
     right = ("makes", "D", str(freezes.pid), "certain")
-    check(set(told) <= {("freezes", "D", "", ""), ("makes", "D", "", ""), right}, "%s", told)
+    # long after the scan the holder may have run: then it is only likely
+    check(set(told) <= {("freezes", "D", "", ""), ("makes", "D", "", ""), right, right[:3] + ("likely",)}, "%s", told)
     check(told[right] >= 0.8 * len([row for row in rows if row["comm"] == "makes"]) > 0, "%s", told)
     named = {re.sub(" held by .*", "", row["waits_on"]) for row in rows if row["comm"] == "freezes"}
     check(named == {"sb_writers of %d:%d" % (os.major(stat.st_dev), os.minor(stat.st_dev))}, "%s", named)
@@ -503,7 +504,7 @@ def static_lock(ctx, name, *arguments):
     check(len(named) >= (3 if name == "rtnl_mutex" else 1), "%s: %d samples have a holder of %d", name, len(named), len(waiting))
 
 
-@case(long=True)
+@case(alone=True, long=True)
 def chain_of_static_locks(ctx):
     """Who changes network interfaces, or moves processes between control groups, waits for the kernel's one lock of that, by its name."""
     lock_ways(ctx)

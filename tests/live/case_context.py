@@ -104,7 +104,7 @@ def context_of_threads(ctx):
     find.close()
 
 
-@case
+@case(alone=True)
 def context_on_cpu(ctx):
     """Each sample of a thread that computes has the trace and attributes that it had when its call's arguments were read, in the same
     interrupt, or none, where that had none; by a distance from the thread pointer, and by a library's block. From 5.10 on. Where tsnap
@@ -316,7 +316,7 @@ def halves(rows):
     return len(mine), sum(row["ctx"] == "half" for row in mine) / max(len(mine), 1)
 
 
-@case
+@case(alone=True)
 def context_of_probes(ctx):
     """--context ... probe: each sample has what its thread has between the two probes, a text and a number: asleep, on a CPU, and where
     that changes every 50 us. Threads that took the id of one which ended before the second probe have none, nor has another program."""
@@ -352,7 +352,7 @@ def context_of_probes(ctx):
     check(done["reused"] != "0" or not os.path.exists("/proc/sys/kernel/ns_last_pid"), "no id was reused")
 
 
-@case
+@case(alone=True)
 def context_recorded(ctx):
     """A recording has a context's column, and a replay with the same --context shows it; what is wrong is one line."""
     workload, directory = ctx.workload("held"), ctx.temporary()

@@ -214,7 +214,7 @@ def findings_of_io_limit(ctx):
         child.stdout.close()
 
 
-@case
+@case(alone=True)
 def findings_of_neighbour(ctx):
     """Threads of one control group that wait for CPUs which another group has: the group is named, with its programs."""
     root = next((path for path in ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup") if os.path.exists(path + "/cgroup.procs")), None)

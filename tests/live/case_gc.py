@@ -95,7 +95,7 @@ def gc_of_small_heaps(ctx):
             jvm.end()
 
 
-@case
+@case(alone=True)
 def gc_in_recording(ctx):
     """The findings of a recording know of a JVM's stops, too, of which no sample tells, and so does a replay of the whole."""
     jvm = Jvm(ctx, KEPT, "-Xmx64m", "-XX:+UseSerialGC")
@@ -191,7 +191,7 @@ class GoProgram:
         self.process.wait()
 
 
-@case
+@case(alone=True)
 def gc_of_go(ctx):
     """A Go program whose collector has to wait for a goroutine that does not stop, as it may not be interrupted in a loop (before Go 1.14 none could
     be): share and number are those that the runtime tells the program. Where it may be, there is no finding."""

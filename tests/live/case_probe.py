@@ -56,7 +56,7 @@ def probe_counted(ctx):
     check(sizes.buckets == {0: 10, **{2 ** i: 10 for i in range(1, 10)}}, "%s", sizes.buckets)
 
 
-@case
+@case(alone=True)
 def probe_split(ctx):
     """Times of calls are split by what the thread did in them: cpu, run queue, disk, sleep; all calls, and the longest ones."""
     # schedstat does not count what a CPU that is idle takes to wake up: none is
