@@ -65,9 +65,11 @@ static void plan_check(const struct bcc_library *bcc, const struct plan_kind *ki
 	char words[PLAN_WORDS_SIZE], name[PROGRAM_NAME_SIZE], plan_name[PLAN_NAME_SIZE];
 	void *module;
 
-	/* tsnap refuses --trace connections and dns there */
+	/* tsnap refuses --trace connections, or dns, there */
 	if (!field_sets_there(layout, FIELDS_SOCKET))
-		knobs->latency_kinds &= ~(1u << LATENCY_CONNECTIONS | 1u << LATENCY_DNS);
+		knobs->latency_kinds &= ~(1u << LATENCY_CONNECTIONS);
+	if (!field_sets_there(layout, FIELDS_PACKET))
+		knobs->latency_kinds &= ~(1u << LATENCY_DNS);
 	plan_words(kind, knobs, words);
 	plan_choose(kind, knobs, &plan);
 	program_text_write(&plan, layout, knobs, &text);
