@@ -815,10 +815,10 @@ static struct app_thread *thread_get(struct apps *apps, const struct sample *sam
 	struct app_thread *thread =
 		cache_get(&apps->threads, (uint64_t)sample->thread.tid, now_ns, &added);
 	struct cache_entry entry = thread->entry;
-	uint64_t looked_ns = thread->start_ns == sample->thread.start_ns ? thread->looked_ns : 0;
-	uint64_t pointer = thread->start_ns == sample->thread.start_ns ? thread->pointer : 0;
+	bool same = !added && thread->start_ns == sample->thread.start_ns;
+	uint64_t looked_ns = same ? thread->looked_ns : 0, pointer = same ? thread->pointer : 0;
 
-	if (added || thread->start_ns != sample->thread.start_ns || thread->sequence != sequence)
+	if (!same || thread->sequence != sequence)
 		*thread = (struct app_thread){.entry = entry,
 					      .start_ns = sample->thread.start_ns,
 					      .sequence = sequence,

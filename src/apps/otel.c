@@ -322,35 +322,37 @@ static const char *attributes_text(struct app_reader *reader, struct otel *otel,
 	return text.length ? name_transient(text.bytes, text.length) : NULL;
 }
 
-struct whole_record {
-	struct record head;
-	uint8_t attributes[ATTRIBUTES_MAX];
-};
-
 /* Fills facts from a record of which as many bytes have been read. False: it needs more. */
 static bool record_take(struct app_reader *reader, struct otel *otel, uint64_t needs,
-			const struct whole_record *record, size_t bytes, struct sample_app *facts)
+			const void *record, size_t bytes, struct sample_app *facts)
 {
-	size_t head = sizeof(record->head), whole = head + record->head.bytes;
+	struct record head;
 
-	if (bytes < head || record->head.valid != 1)
+	if (bytes < sizeof(head))
+		return true;
+	memcpy(&head, record, sizeof(head));
+	if (head.valid != 1)
 		return true;
 	if (needs & NEED_TRACE) {
-		facts->trace = hex_text(record->head.trace, sizeof(record->head.trace));
-		facts->span = hex_text(record->head.span, sizeof(record->head.span));
+		facts->trace = hex_text(head.trace, sizeof(head.trace));
+		facts->span = hex_text(head.span, sizeof(head.span));
 	}
-	if (!(needs & NEED_CONTEXT) || !record->head.bytes)
+	if (!(needs & NEED_CONTEXT) || !head.bytes)
 		return true;
-	if (bytes < whole)
+	if (bytes < sizeof(head) + head.bytes)
 		return false;
-	facts->context = attributes_text(reader, otel, record->attributes, record->head.bytes);
+	facts->context =
+		attributes_text(reader, otel, (const uint8_t *)record + sizeof(head), head.bytes);
 	return true;
 }
 
 static void record_read(struct app_reader *reader, struct otel *otel, uint64_t needs,
 			uint64_t pointer, struct sample_app *facts)
 {
-	static struct whole_record record;
+	static struct {
+		struct record head;
+		uint8_t attributes[ATTRIBUTES_MAX];
+	} record;
 	const size_t head = sizeof(record.head);
 	uint64_t variable = tls_address(reader, &otel->place, pointer), address;
 	size_t got, more;
@@ -388,10 +390,6 @@ bool otel_fill(struct app_reader *reader, struct otel *otel, uint64_t needs, uin
 void otel_take(struct app_reader *reader, struct otel *otel, uint64_t needs, const void *record,
 	       size_t bytes, struct sample_app *facts)
 {
-	static struct whole_record taken;
-
-	if (!otel->schema_known || bytes > sizeof(taken))
-		return;
-	memcpy(&taken, record, bytes);
-	record_take(reader, otel, needs, &taken, bytes, facts);
+	if (otel->schema_known)
+		record_take(reader, otel, needs, record, bytes, facts);
 }

@@ -8,9 +8,9 @@ SECONDS = 3
 DNS = "slow", "udp", "epoll", "poll", "tls", "resolved"
 OTHERS = {"server": "server", "idle_tls": "poll", "unconnected": "socket", "near": "client"}
 
-# A network namespace of its own has the ports: 127.0.0.1 answers after 0.4 s, 127.0.0.2 never does.
-ASK = BEGIN + r"""
-import select, socket
+# A network namespace of its own has the ports, and names are resolved by 127.0.0.1.
+NAMESPACE = BEGIN + r"""
+import socket
 if libc.unshare(0x40000000):
     skip("no network namespace")
 up = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -21,6 +21,11 @@ for path, text in (("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:3
         file.write(text)
     if libc.mount(source, os.path.realpath(path).encode(), None, 0x1000, None):
         skip("no mount on %s" % path)
+"""
+
+# 127.0.0.1 answers after 0.4 s, 127.0.0.2 never does.
+ASK = NAMESPACE + r"""
+import select
 if libc.mount(b"none", b"/run", b"tmpfs", 0, None):
     skip("no tmpfs on /run")
 os.makedirs("/run/systemd/resolve")

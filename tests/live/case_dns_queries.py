@@ -6,23 +6,14 @@ import subprocess
 import sys
 import time
 
+from case_dns import NAMESPACE
 from case_kernel_waits import BEGIN
 from harness import SLOW, START_S, Findings, Process, Skip, case, check, wait_until
 
 # A server on 127.0.0.1 that answers a name like a120.b3.test after 120 ms with response code 3, and never one that begins with "never"; it
 # notes which port asked, and when.
-NAMES = BEGIN + r"""
-import errno, json, select, socket, subprocess
-if libc.unshare(0x40000000):
-    skip("no network namespace")
-up = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-fcntl.ioctl(up, 0x8914, struct.pack("16sh14x", b"lo", 0x41))  # SIOCSIFFLAGS: IFF_UP, IFF_RUNNING
-for path, text in (("/etc/resolv.conf", "nameserver 127.0.0.1\noptions timeout:30\n"), ("/etc/nsswitch.conf", "hosts: dns\n")):
-    source = place + b"/" + os.path.basename(path).encode()
-    with open(source, "w") as file:
-        file.write(text)
-    if libc.mount(source, os.path.realpath(path).encode(), None, 0x1000, None):
-        skip("no mount on %s" % path)
+NAMES = NAMESPACE + r"""
+import errno, json, select, subprocess
 now = time.monotonic_ns
 def labels(name):
     return b"".join(bytes([len(one)]) + one for one in name.split(b".")) + b"\0"
